@@ -1,0 +1,62 @@
+"""Canonical bytes of recorded events (`record/1`, item 1). On disk for ever: what is written here never changes."""
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+__all__ = ["INTEGER_MAX", "CanonicalFormError", "Hash", "Integer", "Minor", "RecordedEvent", "canonical_bytes", "canonical_json"]
+
+# RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
+INTEGER_MAX = 2**53 - 1
+
+Integer = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+Minor = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class CanonicalFormError(Exception):
+    """Event bytes are no event of this specification, or not in its one canonical form."""
+
+    def __init__(self, wanted: str, found: bytes, reason: str) -> None:
+        super().__init__(wanted, found, reason)
+        self.wanted, self.found, self.reason = wanted, found, reason
+
+    def __str__(self) -> str:
+        return f"event bytes: want {self.wanted} in canonical form, got {self.found[:80]!r} ({self.reason}); the record was altered or is of a newer version"
+
+
+class RecordedEvent(BaseModel):
+    """One fact of a stream; integers, strings, booleans, arrays and objects only."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
+
+    kind: str
+    v: Literal[1] = 1
+
+    @classmethod
+    def parse(cls, data: bytes) -> "RecordedEvent":
+        """Return the event that `data` is the canonical form of.
+
+        Raises CanonicalFormError for bytes of another kind or version, a missing or unknown field, a value
+        outside its range, or any form but the canonical one.
+        """
+        try:
+            event = cls.model_validate_json(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise CanonicalFormError(cls.__name__, data, f"{where}: {first['msg']}") from error
+        if canonical_bytes(event) != data:
+            raise CanonicalFormError(cls.__name__, data, "keys unsorted, spaces, or numbers and strings in another form")
+        return event
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return the RFC 8785 form of `value`, made of integers below 2^53, strings, booleans, arrays and objects."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def canonical_bytes(event: RecordedEvent) -> bytes:
+    """Return the bytes of `event` that are stored and hashed (`record/1`, item 1)."""
+    return canonical_json(event.model_dump())

@@ -1,0 +1,148 @@
+"""Lifecycle events: what happens to a round, an account, an epoch, the ledger (`record/1`, Events).
+
+Replay takes them as given, the reconciler checks them. Times are microseconds since 1970 UTC, money is in minor
+units, hashes, keys and references are lower-case hex, and a string that another server cannot give is empty.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from engines.canonical import CanonicalFormError, Hash, Integer, Minor, RecordedEvent
+
+__all__ = [
+    "LIFECYCLE_EVENTS",
+    "AccountOpened",
+    "EpochClosed",
+    "EpochCommitted",
+    "FundsMoved",
+    "LedgerCreated",
+    "RoundOpened",
+    "RoundSettled",
+    "parse_lifecycle_event",
+]
+
+Reference = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+ReferenceOrEmpty = Annotated[str, Field(pattern="^([0-9a-f]{32})?$")]
+HashOrEmpty = Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
+Text = Annotated[str, Field(max_length=256)]
+Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+TimeUs = Annotated[int, Field(ge=0, le=2**53 - 1)]
+
+
+class RoundOpened(RecordedEvent):
+    """A round is paid for; durable before its outcome exists. Debits the cost."""
+
+    kind: Literal["round_opened"] = "round_opened"
+    external_ref: Text
+    idempotency_key: Text
+    account_ref: Reference
+    session_ref: ReferenceOrEmpty
+    channel: Text
+    profile_id: Text
+    profile_hash: HashOrEmpty
+    game: Text
+    rules_version: Text
+    rules_hash: Hash
+    texts_hash: HashOrEmpty
+    rng: Literal["rng/1"]
+    engine_fingerprint: HashOrEmpty
+    mode: Text
+    bet_minor: Minor
+    cost_minor: Minor
+    bonus_minor: Minor  # bonus money in the cost
+    currency: Currency
+    balance_before_minor: Minor
+    epoch: Minor
+    seed_commitment: HashOrEmpty
+    round_key_commitment: HashOrEmpty
+    client_seed: Text
+    nonce: Minor
+    state_in: dict[str, Integer]
+    opened_at_us: TimeUs
+
+
+class RoundSettled(RecordedEvent):
+    """A round is over. Credits its total win."""
+
+    kind: Literal["round_settled"] = "round_settled"
+    total_win_minor: Minor
+    base_win_minor: Minor  # the award of spin 0
+    feature_win_minor: Minor  # the rest
+    ended: Literal["played", "auto_completed", "capped", "limit"]
+    state_out: dict[str, Integer]
+    balance_after_minor: Minor
+    outcome_digest: Hash
+    round_digest: Hash
+    settled_at_us: TimeUs
+
+
+class AccountOpened(RecordedEvent):
+    """An account exists from here on, with a balance of 0."""
+
+    kind: Literal["account_opened"] = "account_opened"
+    account_ref: Reference
+    currency: Currency
+    opened_at_us: TimeUs
+
+
+class FundsMoved(RecordedEvent):
+    """Money enters or leaves an account other than by a round."""
+
+    kind: Literal["funds_moved"] = "funds_moved"
+    amount_minor: Integer  # below 0 where money leaves
+    reason: Literal["deposit", "withdrawal", "play_money"]
+    balance_after_minor: Minor
+    moved_at_us: TimeUs
+
+
+class EpochCommitted(RecordedEvent):
+    """A server seed is fixed before the first bet under it."""
+
+    kind: Literal["epoch_committed"] = "epoch_committed"
+    epoch: Minor
+    seed_commitment: Hash
+    writer_ref: Reference
+    account_ref: ReferenceOrEmpty  # empty for an epoch of a writer process
+    committed_at_us: TimeUs
+
+
+class EpochClosed(RecordedEvent):
+    """No round is opened under this epoch any more."""
+
+    kind: Literal["epoch_closed"] = "epoch_closed"
+    epoch: Minor
+    round_count: Minor
+    closed_at_us: TimeUs
+
+
+class LedgerCreated(RecordedEvent):
+    """The first event of a ledger."""
+
+    kind: Literal["ledger_created"] = "ledger_created"
+    ledger_id: Reference
+    record: Literal["record/1"]
+    log_public_key: Hash  # Ed25519, 32 bytes
+    created_at_us: TimeUs
+
+
+LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
+    "round_opened": RoundOpened,
+    "round_settled": RoundSettled,
+    "account_opened": AccountOpened,
+    "funds_moved": FundsMoved,
+    "epoch_committed": EpochCommitted,
+    "epoch_closed": EpochClosed,
+    "ledger_created": LedgerCreated,
+}
+
+
+def parse_lifecycle_event(kind: str, data: bytes) -> RecordedEvent:
+    """Return the lifecycle event of `kind` that `data` is the canonical form of.
+
+    Raises CanonicalFormError for an unknown kind and for bytes that are not that kind's canonical form.
+    """
+    model = LIFECYCLE_EVENTS.get(kind)
+    if model is None:
+        raise CanonicalFormError("one of " + ", ".join(LIFECYCLE_EVENTS), data, f"kind {kind!r} is not known")
+    return model.parse(data)
