@@ -290,6 +290,9 @@ def _check_symbols(rules: GameRules) -> None:
         count = sum(symbol.role == role for symbol in rules.symbols)
         if count != 1:
             raise ValueError(f"symbols: want one of role {role}, got {count}")
+    roles = [symbol.role for symbol in rules.symbols]
+    if "paying" in roles[roles.index("scatter") :] or "paying" in roles[roles.index("heart") :]:
+        raise ValueError("symbols: want the paying ones first, in paytable order")
 
 
 def _check_strips(rules: GameRules) -> None:

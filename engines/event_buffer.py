@@ -1,0 +1,301 @@
+"""The integers that a kernel writes a round into: work space, totals, and one record for each game event.
+
+A record is: code, number of words that follow, fields. The code is the place of the event's kind in
+`game_events.GAME_EVENTS`, from 1; the fields are those of its model in the model's order: an integer as itself, a word
+(`part`, `cause`, …) as its place among the model's words from 0, a list as its length and items, a list of lists as
+its length and each list so.
+"""
+
+from typing import NamedTuple
+
+from engines.jit import kernel
+from engines.rng import LOG_START, STREAM_LENGTH, STREAM_LOG
+
+__all__ = [
+    "CAPPED",
+    "CAUSE_HEARTS",
+    "CAUSE_TOTAL_HEARTS",
+    "HEAD_BASE",
+    "HEAD_ENDED",
+    "HEAD_LENGTH",
+    "HEAD_POSITION",
+    "HEAD_SHORT",
+    "HEAD_SPINS",
+    "HEAD_STATE",
+    "HEAD_STRIP_SET",
+    "HEAD_TOTAL",
+    "HEAD_TRIGGERS",
+    "LIMITED",
+    "NOT_ENDED",
+    "PART_BASE",
+    "PART_FREE",
+    "PLAYED",
+    "STATUS_BUFFER_FULL",
+    "STATUS_DONE",
+    "STATUS_LIMIT",
+    "STATUS_WANTS_CHOICE",
+    "RoundBuffer",
+    "clear_head",
+    "emit_cap_hit",
+    "emit_drop",
+    "emit_feature_ended",
+    "emit_feature_trigger",
+    "emit_multiplier_change",
+    "emit_prize",
+    "emit_spin_ended",
+    "emit_spin_started",
+    "emit_tumble",
+    "emit_win",
+    "new_buffer",
+]
+
+# What `play_round` returns.
+STATUS_DONE = 0
+STATUS_WANTS_CHOICE = 1
+STATUS_BUFFER_FULL = 2
+STATUS_LIMIT = 3  # done, ended by a technical limit of the rules
+
+# Places in the head.
+HEAD_POSITION = 0  # words of `events` in use
+HEAD_SHORT = 1  # 1 where a record did not fit
+HEAD_TOTAL = 2  # minor units won
+HEAD_BASE = 3  # of these, the award of spin 0
+HEAD_ENDED = 4
+HEAD_SPINS = 5  # spins played beyond spin 0
+HEAD_TRIGGERS = 6  # features won in spin 0
+HEAD_STRIP_SET = 7  # of spin 0
+HEAD_STATE = 16  # state out, up to 16 integers
+HEAD_LENGTH = 32
+
+# HEAD_ENDED: still going, or how the round ended.
+NOT_ENDED = 0
+PLAYED = 1
+CAPPED = 2
+LIMITED = 3
+
+# Codes of the kinds, and of the words in their fields.
+SPIN_STARTED = 1
+DROP = 2
+WIN = 3
+TUMBLE = 4
+MULTIPLIER_CHANGE = 5
+PRIZE = 6
+FEATURE_TRIGGER = 7
+CAP_HIT = 8
+SPIN_ENDED = 9
+FEATURE_ENDED = 10
+PART_BASE = 0
+PART_FREE = 1
+CAUSE_HEARTS = 0
+CAUSE_TOTAL_HEARTS = 1
+
+EVENT_WORDS_FIRST = 1 << 14
+
+
+class RoundBuffer(NamedTuple):
+    """One round's work space; every part is a list of integers, or an int64 array on the compiled path."""
+
+    head: list[int]
+    events: list[int]
+    stream: list[int]  # random numbers, see rng.py
+    symbols: list[int]  # the board, a symbol for each cell
+    values: list[int]  # a heart's multiplier for each cell, else 0
+    tops: list[int]  # strip position in the top visible row of each reel
+    shown: list[int]  # strip positions that each reel has shown in this spin
+    counts: list[int]  # cells of each symbol on the board
+    removed: list[int]  # 1 for each cell that leaves with the next tumble
+    pool: list[int]  # what `choose` draws from, and other short lists
+
+
+def new_buffer(*, cell_count: int, reel_count: int, event_words: int = EVENT_WORDS_FIRST, draw_count: int = 0) -> RoundBuffer:
+    """Return an empty buffer of lists: `event_words` for events, room to note `draw_count` draws of 5 words each."""
+    stream = [0] * (STREAM_LENGTH + 5 * draw_count)
+    stream[STREAM_LOG] = LOG_START if draw_count else 0
+    cells = [0] * cell_count
+    return RoundBuffer(
+        head=[0] * HEAD_LENGTH,
+        events=[0] * event_words,
+        stream=stream,
+        symbols=cells.copy(),
+        values=cells.copy(),
+        tops=[0] * reel_count,
+        shown=[0] * reel_count,
+        counts=[0] * 32,
+        removed=cells.copy(),
+        pool=[0] * max(cell_count, 32),
+    )
+
+
+@kernel
+def clear_head(head: list[int]) -> None:
+    """Set every place of the head to 0."""
+    for i in range(HEAD_LENGTH):
+        head[i] = 0
+
+
+@kernel
+def begin(buffer: RoundBuffer, code: int, word_count: int) -> int:
+    """Write a record's code and length; return the place of its first field, -1 and HEAD_SHORT where it does not fit."""
+    place = buffer.head[HEAD_POSITION]
+    if place + 2 + word_count > len(buffer.events):
+        buffer.head[HEAD_SHORT] = 1
+        return -1
+    buffer.events[place] = code
+    buffer.events[place + 1] = word_count
+    buffer.head[HEAD_POSITION] = place + 2 + word_count
+    return place + 2
+
+
+@kernel
+def emit_spin_started(
+    buffer: RoundBuffer, spin_index: int, part: int, strip_set: int, spins_left: int, multiplier: int, total_multiplier: int
+) -> None:
+    """Write a `spin_started` without meter and highlighted cells."""
+    place = begin(buffer, SPIN_STARTED, 8)
+    if place < 0:
+        return
+    events = buffer.events
+    events[place] = spin_index
+    events[place + 1] = part
+    events[place + 2] = strip_set
+    events[place + 3] = spins_left
+    events[place + 4] = multiplier
+    events[place + 5] = total_multiplier
+    events[place + 6] = 0
+    events[place + 7] = 0
+
+
+@kernel
+def emit_drop(buffer: RoundBuffer, drop_index: int) -> None:
+    """Write a `drop` of the buffer's board; drop 0 shows the stops."""
+    symbols, values, tops, events = buffer.symbols, buffer.values, buffer.tops, buffer.events
+    cell_count = len(symbols)
+    stop_count = len(tops) if drop_index == 0 else 0
+    place = begin(buffer, DROP, 5 + 2 * cell_count + stop_count)
+    if place < 0:
+        return
+    events[place] = drop_index
+    events[place + 1] = cell_count
+    events[place + 2 + cell_count] = cell_count
+    first = place + 2
+    second = place + 3 + cell_count
+    for cell in range(cell_count):
+        events[first + cell] = symbols[cell]
+        events[second + cell] = values[cell]
+    place = second + cell_count
+    events[place] = 0
+    events[place + 1] = stop_count
+    for reel in range(stop_count):
+        events[place + 2 + reel] = tops[reel]
+
+
+@kernel
+def emit_win(buffer: RoundBuffer, symbol: int, count: int, pay_x100: int, win_minor: int) -> None:
+    """Write a `win` of all cells that show `symbol`, anywhere: no line, one way, not multiplied."""
+    place = begin(buffer, WIN, 8 + count)
+    if place < 0:
+        return
+    symbols, events = buffer.symbols, buffer.events
+    events[place] = symbol
+    events[place + 1] = -1
+    events[place + 2] = count
+    events[place + 3] = count
+    place += 4
+    for cell in range(len(symbols)):
+        if symbols[cell] == symbol:
+            events[place] = cell
+            place += 1
+    events[place] = 1
+    events[place + 1] = pay_x100
+    events[place + 2] = 1
+    events[place + 3] = win_minor
+
+
+@kernel
+def emit_tumble(buffer: RoundBuffer, removed_count: int, removed_cells: list[int], row_count: int) -> None:
+    """Write a `tumble` after the fall: `removed_cells` (the first `removed_count`, ascending) and what is new on top of each reel."""
+    reel_count = len(buffer.tops)
+    place = begin(buffer, TUMBLE, 4 + 2 * removed_count + reel_count)
+    if place < 0:
+        return
+    symbols, removed, events = buffer.symbols, buffer.removed, buffer.events
+    events[place] = removed_count
+    for i in range(removed_count):
+        events[place + 1 + i] = removed_cells[i]
+    place += 1 + removed_count
+    events[place] = 0
+    events[place + 1] = 0
+    events[place + 2] = reel_count
+    place += 3
+    for reel in range(reel_count):
+        new_count = 0
+        for cell in range(reel * row_count, (reel + 1) * row_count):
+            new_count += removed[cell]
+        events[place] = new_count
+        for row in range(new_count):
+            events[place + 1 + row] = symbols[reel * row_count + row]
+        place += 1 + new_count
+
+
+@kernel
+def emit_multiplier_change(buffer: RoundBuffer, from_multiplier: int, to_multiplier: int, cause: int) -> None:
+    """Write a `multiplier_change`."""
+    place = begin(buffer, MULTIPLIER_CHANGE, 3)
+    if place >= 0:
+        buffer.events[place] = from_multiplier
+        buffer.events[place + 1] = to_multiplier
+        buffer.events[place + 2] = cause
+
+
+@kernel
+def emit_prize(buffer: RoundBuffer, which: int, pay_x100: int, multiplier: int, prize_minor: int) -> None:
+    """Write a `prize`."""
+    place = begin(buffer, PRIZE, 4)
+    if place >= 0:
+        buffer.events[place] = which
+        buffer.events[place + 1] = pay_x100
+        buffer.events[place + 2] = multiplier
+        buffer.events[place + 3] = prize_minor
+
+
+@kernel
+def emit_feature_trigger(buffer: RoundBuffer, feature: int, count: int, spins_awarded: int, spins_left: int) -> None:
+    """Write a `feature_trigger`."""
+    place = begin(buffer, FEATURE_TRIGGER, 4)
+    if place >= 0:
+        buffer.events[place] = feature
+        buffer.events[place + 1] = count
+        buffer.events[place + 2] = spins_awarded
+        buffer.events[place + 3] = spins_left
+
+
+@kernel
+def emit_cap_hit(buffer: RoundBuffer, total_before_minor: int, uncapped_minor: int, awarded_minor: int) -> None:
+    """Write a `cap_hit`."""
+    place = begin(buffer, CAP_HIT, 3)
+    if place >= 0:
+        buffer.events[place] = total_before_minor
+        buffer.events[place + 1] = uncapped_minor
+        buffer.events[place + 2] = awarded_minor
+
+
+@kernel
+def emit_spin_ended(buffer: RoundBuffer, spin_multiplier: int, cut_minor: int, award_minor: int, total_minor: int) -> None:
+    """Write a `spin_ended` without a meter."""
+    place = begin(buffer, SPIN_ENDED, 5)
+    if place >= 0:
+        buffer.events[place] = spin_multiplier
+        buffer.events[place + 1] = cut_minor
+        buffer.events[place + 2] = award_minor
+        buffer.events[place + 3] = total_minor
+        buffer.events[place + 4] = 0
+
+
+@kernel
+def emit_feature_ended(buffer: RoundBuffer, feature: int, spins_played: int, total_minor: int) -> None:
+    """Write a `feature_ended`."""
+    place = begin(buffer, FEATURE_ENDED, 3)
+    if place >= 0:
+        buffer.events[place] = feature
+        buffer.events[place + 1] = spins_played
+        buffer.events[place + 2] = total_minor
