@@ -43,7 +43,7 @@ from engines.kernels.win_cap import cut_to_cap
 from engines.rng import below, choose, start_stream, weighted
 from engines.rules import GameRules
 
-__all__ = ["DRAW_PURPOSES", "READINGS", "STATE_FIELDS", "Tables", "build_tables", "play_round"]
+__all__ = ["DRAW_PURPOSES", "READINGS", "STATE_FIELDS", "Tables", "build_tables", "play_round", "rest_spin"]
 
 STATE_FIELDS: tuple[str, ...] = ()  # the game carries nothing from round to round
 READINGS = ("ALL-1", "MLP-1", "MLP-2", "MLP-4")

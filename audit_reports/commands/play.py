@@ -1,0 +1,152 @@
+"""`play`: rounds into the ledger."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from audit_reports.options import GameOption, JsonOption, KeysOption, LedgerOption, RulesOption, keys_folder, ledger_path, parse_count
+from audit_reports.output import follow, note, print_json, print_line
+
+__all__ = ["register"]
+
+LINES_MAX = 20  # more rounds than this are summed up only
+COMPILE_FROM = 200  # rounds for which machine code pays off
+FUNDED_ROUNDS = 1000  # rounds that play money is given for at a time
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this file."""
+    app.command("play")(play)
+
+
+def play(
+    game: GameOption,
+    mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
+    bet: Annotated[str, typer.Option("--bet", help="The bet, in the currency.")] = "2.00",
+    currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code, for an account that is opened.")] = "EUR",
+    rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1",
+    account: Annotated[str, typer.Option("--account", help="Name of the account; opened where it is not there.")] = "player",
+    client_seed: Annotated[str, typer.Option("--client-seed", help="The player's part of the seed, at most 256 bytes.")] = "",
+    rules: RulesOption = "",
+    ledger: LedgerOption = "ledger.db",
+    keys: KeysOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Play rounds and record them.
+
+    Example: audit play --game moonlight-princess --mode ante --bet 1.00 --rounds 10
+    """
+    from engines.registry import game_of_rules, installed_game
+    from engines.rules import load_rules
+    from ledger.money import check_mode, parse_amount
+    from ledger.rounds import RoundLedger
+
+    round_count = parse_count(rounds, "--rounds")
+    chosen = game_of_rules(load_rules(Path(rules))) if rules else installed_game(game)
+    check_mode(chosen.rules, mode)
+    path = ledger_path(ledger)
+    opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
+    try:
+        row = _account(opened, account, currency)
+        bet_minor = parse_amount(bet, row.currency)
+        _finish_open_round(opened, row.account_ref, chosen)
+        if round_count >= COMPILE_FROM:
+            _compile(chosen)
+        table = _Table(opened, chosen, row, mode, bet_minor, client_seed)
+        for played in follow((table.play(round_count - i) for i in range(round_count)), what="rounds", total=round_count):
+            table.show(played, as_json=as_json, is_shown=as_json or round_count <= LINES_MAX)
+        table.sum_up(round_count, as_json=as_json)
+        if rules:
+            note(f"rules from a file outside the registry, hash {chosen.rules.rules_hash}")
+    finally:
+        opened.close()
+
+
+def _account(ledger: Any, name: str, currency: str) -> Any:
+    from ledger.errors import AccountUnknown
+
+    try:
+        return ledger.account(name)
+    except AccountUnknown:
+        ledger.open_account(name, currency)
+        note(f"account {name!r} was not there: opened, in {currency}")
+        return ledger.account(name)
+
+
+def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
+    in_play = ledger.round_in_play(account_ref)
+    if in_play is None:
+        return
+    round_id, opening = in_play
+    if opening.rules_hash != game.rules.rules_hash:
+        from engines.registry import game_of_rules, installed_rules
+
+        game = game_of_rules(installed_rules(opening.game, opening.rules_version))
+    played = ledger.finish_round(round_id, game)
+    note(f"round {played.round_id} was still in play: finished first")
+
+
+def _compile(game: Any) -> None:
+    try:
+        game.compile()
+    except ImportError:
+        note("numba is not installed: rounds are played in plain Python, the bytes are the same; faster with the extra slot-audit[fast]")
+
+
+class _Table:
+    """One account at one game: plays, says, sums up."""
+
+    def __init__(self, ledger: Any, game: Any, account: Any, mode: str, bet_minor: int, client_seed: str) -> None:
+        self._ledger, self._game, self._account = ledger, game, account
+        self._mode, self._bet_minor, self._client_seed = mode, bet_minor, client_seed
+        self._cost_minor = game.rules.cost_minor(mode, bet_minor)
+        self._won_minor = 0
+        self._funded_minor = 0
+        self._balance_minor = account.balance_minor
+
+    def _amount(self, minor: int) -> str:
+        from ledger.money import format_amount
+
+        return format_amount(minor, self._account.currency)
+
+    def play(self, rounds_left: int) -> Any:
+        """Play one round, with play money first where the account cannot pay."""
+        from ledger.errors import FundsShort
+
+        ref = self._account.account_ref
+        try:
+            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed)
+        except FundsShort:
+            amount_minor = self._cost_minor * min(rounds_left, FUNDED_ROUNDS)
+            self._ledger.move_funds(ref, amount_minor, "play_money")
+            if not self._funded_minor:
+                note(f"the account could not pay: funded with play money, {self._amount(amount_minor)} at a time")
+            self._funded_minor += amount_minor
+            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed)
+
+    def show(self, played: Any, *, as_json: bool, is_shown: bool) -> None:
+        """Print the line of one round."""
+        settled = played.settled
+        self._won_minor += settled.total_win_minor
+        self._balance_minor = settled.balance_after_minor
+        if not is_shown:
+            return
+        if as_json:
+            row = {"round_id": played.round_id, "win_minor": settled.total_win_minor, "balance_minor": settled.balance_after_minor}
+            print_json({"schema": "play/1", **row, "ended": settled.ended})
+        else:
+            won, balance = self._amount(settled.total_win_minor), self._amount(settled.balance_after_minor)
+            print_line(f"{played.round_id}  won {won:>10}  balance {balance:>12}  {settled.ended}")
+
+    def sum_up(self, round_count: int, *, as_json: bool) -> None:
+        """Print what the rounds came to."""
+        cost_minor = self._cost_minor * round_count
+        if as_json:
+            amounts = {"cost_minor": cost_minor, "win_minor": self._won_minor, "funded_minor": self._funded_minor}
+            terms = {"account_ref": self._account.account_ref, "currency": self._account.currency, "balance_minor": self._balance_minor}
+            print_json({"schema": "play/1", "rounds": round_count, **amounts, **terms, "rules_hash": self._game.rules.rules_hash})
+            return
+        rounds = f"{round_count} round{'' if round_count == 1 else 's'}"
+        draft = ", draft rules" if self._game.rules.is_draft else ""
+        print_line(f"{rounds} of {self._game.rules.game} {self._game.rules.version}{draft}, {self._mode}: paid {self._amount(cost_minor)}, won {self._amount(self._won_minor)} {self._account.currency}")

@@ -1,0 +1,47 @@
+"""`show`: a round in pictures."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audit_reports.options import JsonOption, LedgerOption, RulesOption, ledger_path
+from audit_reports.output import is_coloured, note, print_json
+
+__all__ = ["register"]
+
+WIDTH_PIPED = 80
+WIDTH_MAX = 120
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this file."""
+    app.command("show")(show)
+
+
+def show(
+    round_: Annotated[str, typer.Option("--round", help="A round: its id, a prefix of 8 characters or more, or ext:REF.")],
+    spin: Annotated[int, typer.Option("--spin", help="One spin only; 0 is the paid one.")] = -1,
+    rules: RulesOption = "",
+    ledger: LedgerOption = "ledger.db",
+    as_json: JsonOption = False,
+) -> None:
+    """Show each board of a round, what won, what fell, multipliers and the running total.
+
+    Example: audit show --round 0190a1b2 --spin 3
+    """
+    from audit_reports.round_report import report_json
+    from audit_reports.terminal_view import print_round
+    from audit_reports.round_source import read_report
+
+    report, findings = read_report(ledger_path(ledger), round_, Path(rules) if rules else None)
+    wanted = spin if spin >= 0 else None
+    if as_json:
+        print_json(report_json(report))
+        return
+    width = min(shutil.get_terminal_size((WIDTH_PIPED, 24)).columns, WIDTH_MAX) if sys.stdout.isatty() else WIDTH_PIPED
+    sys.stdout.write(print_round(report, width=max(width, WIDTH_PIPED), is_coloured=is_coloured(), spin_index=wanted, findings=findings))
+    if rules:
+        note("rules from a file outside the registry")

@@ -1,0 +1,153 @@
+"""`simulate`: the return of a game over many rounds."""
+
+import os
+import time
+from math import sqrt
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from audit_reports.options import GameOption, JsonOption, RulesOption, UsageError, job_count, parse_count
+from audit_reports.output import follow, note, print_json, print_line
+
+__all__ = ["MissingExtraError", "register"]
+
+SEED_BYTES = 32
+
+
+class MissingExtraError(Exception):
+    """A command needs a library that is not installed."""
+
+    exit_status = 2
+
+    def __init__(self, command: str, library: str, extra: str) -> None:
+        super().__init__(command, library, extra)
+        self.command, self.library, self.extra = command, library, extra
+
+    def __str__(self) -> str:
+        return f"audit {self.command}: want the library {self.library}, got none; install slot-audit[{self.extra}]"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this file."""
+    app.command("simulate")(simulate)
+
+
+def simulate(
+    game: GameOption,
+    mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
+    rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1e6",
+    seed: Annotated[str, typer.Option("--seed", help="Simulation seed in hex; fresh unless named, and printed.")] = "",
+    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes; 0 is one for each core. The sums do not depend on it.")] = 0,
+    rules: RulesOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Play many rounds outside any ledger and show RTP with its interval, hit frequency, volatility and features.
+
+    Example: audit simulate --game moonlight-princess --mode base --rounds 1e7
+    """
+    from importlib.util import find_spec
+
+    from engines.registry import installed_rules
+    from engines.rules import load_rules
+    from ledger.money import check_mode
+
+    chosen = load_rules(Path(rules)) if rules else installed_rules(game)
+    check_mode(chosen, mode)
+    count = parse_count(rounds, "--rounds")
+    seed_bytes = _seed(seed)
+    if find_spec("numba") is None:
+        raise MissingExtraError("simulate", "numba", "fast")
+    from engines.simulate import CHUNK_ROUNDS, Sums
+    from engines.simulate import simulate as run
+
+    started = time.perf_counter()
+    total: Sums | None = None
+    chunks = run(chosen, mode, count, seed=seed_bytes, job_count=job_count(jobs))
+    for sums in follow(chunks, what=f"chunks of {CHUNK_ROUNDS} rounds", total=-(-count // CHUNK_ROUNDS)):
+        total = sums if total is None else total.plus(sums)
+    assert total is not None
+    facts = _facts(chosen, mode, total, seed_bytes, time.perf_counter() - started)
+    if as_json:
+        print_json(facts)
+    else:
+        for line in _lines(facts):
+            print_line(line)
+    if rules:
+        note(f"rules from a file outside the registry, hash {chosen.rules_hash}")
+
+
+def _seed(text: str) -> bytes:
+    if not text:
+        return os.urandom(SEED_BYTES)
+    try:
+        seed = bytes.fromhex(text)
+    except ValueError as error:
+        raise UsageError("--seed", "bytes in hex, such as 00ff", text) from error
+    return seed
+
+
+def _stratum(rules: Any, place: int, row: dict[str, int]) -> dict[str, Any]:
+    count, bet = row["rounds"], rules.bet.coins
+    mean = row["win_minor"] / count / bet
+    spread = max(row["win_minor_squared"] / count / bet**2 - mean**2, 0.0)
+    return {
+        "strip_set": rules.strip_sets[place].name,
+        "rounds": count,
+        "win_bets_mean": mean,
+        "base_win_bets_mean": row["base_win_minor"] / count / bet,
+        "win_bets_sd": sqrt(spread),
+        "hit_frequency": row["hits"] / count,
+    }
+
+
+def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dict[str, Any]:
+    from engines.simulate import SUM_NAMES, estimate_return
+
+    estimate = estimate_return(rules, mode, sums)
+    count, bet = sums.total("rounds"), rules.bet.coins
+    mean = sums.total("win_minor") / count / bet
+    triggers = sums.total("triggers")
+    return {
+        "schema": "simulate/1",
+        "game": rules.game,
+        "rules_version": rules.version,
+        "rules_hash": rules.rules_hash,
+        "mode": mode,
+        "rounds": count,
+        "seed": seed.hex(),
+        **estimate._asdict(),
+        "rtp_exact": None,
+        "hit_frequency": sums.total("hits") / count,
+        "win_bets_sd": sqrt(max(sums.total("win_minor_squared") / count / bet**2 - mean**2, 0.0)),
+        "rounds_per_feature": count / triggers if triggers else None,
+        "feature_spins_mean": sums.total("feature_spins") / triggers if triggers else None,
+        "capped": sums.total("capped"),
+        "limited": sums.total("limited"),
+        "win_bets_max": sums.total("win_minor_max") / bet,
+        "strata": [
+            _stratum(rules, place, dict(zip(SUM_NAMES, row, strict=True))) for place, row in enumerate(sums.strata) if row[0]
+        ],
+        "histogram": sums.histogram,
+        "rounds_per_second": round(count / seconds),
+    }
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    draft = " (draft rules)" if facts["rules_version"].startswith("0.") else ""
+    lines = [
+        f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}: {facts['rounds']} rounds, {facts['rounds_per_second']} a second",
+        f"RTP observed    {facts['rtp_observed']:.4%}, {facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)",
+        f"hit frequency   {facts['hit_frequency']:.2%}",
+        f"volatility      standard deviation {facts['win_bets_sd']:.2f} bets a round",
+        f"highest win     {facts['win_bets_max']:.2f} bets; {facts['capped']} rounds capped, {facts['limited']} ended by a technical limit",
+    ]
+    if facts["rounds_per_feature"]:
+        lines.append(f"free spins      once in {facts['rounds_per_feature']:.1f} rounds, {facts['feature_spins_mean']:.2f} spins on average")
+    for row in facts["strata"]:
+        lines.append(
+            f"strip set {row['strip_set']:<5} {row['rounds']} rounds, {row['win_bets_mean']:.4f} bets a round"
+            f" ({row['base_win_bets_mean']:.4f} without features), sd {row['win_bets_sd']:.2f}, hits {row['hit_frequency']:.2%}"
+        )
+    return [*lines, f"seed            {facts['seed']}"]

@@ -1,0 +1,138 @@
+"""The guided tour: play, verify, alter a copy, show what is found."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from audit_reports.options import UsageError
+from audit_reports.output import follow, print_json, print_line
+from audit_reports.verdict_view import finding_json, summary_json, summary_lines, verdict_lines
+from engines.canonical import canonical_json
+from engines.registry import GAMES, installed_game
+from ledger.rounds import RoundLedger
+from ledger.store import ROUND_STREAM
+from replay.bulk import BulkSummary, plan_bulk, verify_bulk
+from replay.verification import Verification, Verifier
+
+__all__ = ["run_demo"]
+
+ROUNDS = {"base": 40, "ante": 20, "buy": 3}
+BET_MINOR = 200
+FUNDS_MINOR = 10_000_00
+
+
+class Alteration(NamedTuple):
+    """What was done to the copy: a win's amount and its round's total raised in the stored bytes."""
+
+    round_id: str
+    version: int
+    win_minor: int
+    altered_minor: int
+
+
+def run_demo(folder: str, *, as_json: bool) -> int:
+    """Run the tour in a new folder and return the exit status: 0 where the honest ledger is clean and the alteration found."""
+    place = _new_folder(folder)
+    say = (lambda text="": None) if as_json else print_line
+    say("1. A new ledger, and rounds of every game, each recorded before and after its outcome")
+    path = place / "ledger.db"
+    played = _play_rounds(path)
+    for mode, count in played.items():
+        say(f"   {mode}: {count} rounds")
+    say()
+    say("2. Every round rerun from its seed and held against the rules")
+    summary = _verify_all(path)
+    if not as_json:
+        for line in summary_lines(summary):
+            print_line("   " + line)
+    say()
+    say("3. A copy in which somebody raised one win")
+    copy = place / "altered.db"
+    alteration = _alter_copy(path, copy)
+    say(f"   round {alteration.round_id}, event {alteration.version - 1}: win of {alteration.win_minor} minor units made {alteration.altered_minor}")
+    verification = _verify_round(copy, place / "ledger.db.keys", alteration.round_id)
+    if not as_json:
+        for line in verdict_lines(verification):
+            print_line("   " + line)
+    say()
+    is_well = not summary.is_wrong and verification.verdict == "record_tampered" and bool(verification.findings)
+    if as_json:
+        document = {"schema": "demo/1", "folder": str(place), "rounds": played, "summary": summary_json(summary)}
+        found = [finding_json(finding) for finding in verification.findings]
+        print_json({**document, "altered": alteration._asdict(), "altered_verdict": verification.verdict, "altered_findings": found})
+    else:
+        _say_where(place, alteration)
+    return 0 if is_well else 3
+
+
+def _new_folder(folder: str) -> Path:
+    if folder:
+        place = Path(folder)
+        if place.exists() and any(place.iterdir() if place.is_dir() else [place]):
+            raise UsageError("--dir", "a new or empty folder", folder)
+    else:
+        number = 1
+        while Path(f"demo-{number}" if number > 1 else "demo").exists():
+            number += 1
+        place = Path(f"demo-{number}" if number > 1 else "demo")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _play_rounds(path: Path) -> dict[str, int]:
+    ledger = RoundLedger.create(path)
+    try:
+        account_ref = ledger.open_account("player", "EUR")
+        ledger.move_funds(account_ref, FUNDS_MINOR, "play_money")
+        jobs = [(installed_game(game), mode) for game in GAMES for mode, count in ROUNDS.items() for _ in range(count)]
+        for game, mode in follow(jobs, what="rounds played", total=len(jobs)):
+            ledger.play(account_ref, game, mode, BET_MINOR)
+    finally:
+        ledger.close()
+    return {f"{game} {mode}": count for game in GAMES for mode, count in ROUNDS.items()}
+
+
+def _verify_all(path: Path) -> BulkSummary:
+    summary = BulkSummary()
+    plan = plan_bulk(path, path.with_name(path.name + ".keys"))
+    for _ in follow(verify_bulk(plan, summary), what="rounds verified", total=plan.round_count):
+        pass
+    return summary
+
+
+def _verify_round(path: Path, keys_dir: Path, round_id: str) -> Verification:
+    ledger = RoundLedger.open_for_reading(path)
+    try:
+        return Verifier(ledger, keys_dir=keys_dir).verify(round_id)
+    finally:
+        ledger.close()
+
+
+def _alter_copy(path: Path, copy: Path) -> Alteration:
+    """Copy the ledger and raise the first win in it, past the triggers that refuse it, as someone with the file could."""
+    shutil.copyfile(path, copy)
+    with sqlite3.connect(copy) as connection:
+        for name, kind in connection.execute("SELECT name, type FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP {kind} {name}")
+        statement = "SELECT originator_id, originator_version, state FROM stored_events WHERE topic = 'win/1' ORDER BY rowid LIMIT 1"
+        stream, version, state = connection.execute(statement).fetchone()
+        event: dict[str, Any] = json.loads(state)
+        win_minor = event["win_minor"]
+        event["win_minor"] = win_minor * 10
+        update = "UPDATE stored_events SET state = ? WHERE originator_id = ? AND originator_version = ?"
+        connection.execute(update, (canonical_json(event), stream, version))
+    connection.close()
+    return Alteration(stream.removeprefix(ROUND_STREAM), version, win_minor, win_minor * 10)
+
+
+def _say_where(place: Path, alteration: Alteration) -> None:
+    print_line("Where everything lies")
+    print_line(f"   the ledger            {place / 'ledger.db'}")
+    print_line(f"   its keys              {place / 'ledger.db.keys'}")
+    print_line(f"   the altered copy      {place / 'altered.db'}")
+    print_line("Try next")
+    print_line(f"   audit show --ledger {place / 'ledger.db'} --round {alteration.round_id}")
+    print_line(f"   audit verify --ledger {place / 'ledger.db'} --round {alteration.round_id}")
+    print_line(f"   audit history --ledger {place / 'ledger.db'} --account player")

@@ -1,0 +1,125 @@
+"""What `audit doctor` looks at: versions, the database's settings, clock, keys, compile cache."""
+
+import platform
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from ledger.errors import LedgerError
+from ledger.keys import load_log_key, load_seed_key, load_verifier_key, public_key_bytes
+from ledger.rounds import RoundLedger
+
+__all__ = ["Point", "diagnose"]
+
+CLOCK_EARLIEST_US = 1_760_000_000_000_000  # this software is younger than that
+
+
+class Point(NamedTuple):
+    """One thing looked at: what was found, whether it is fine, and what mends it where it is not."""
+
+    what: str
+    is_fine: bool
+    found: str
+    mend: str = ""
+
+
+def diagnose(ledger: Path, keys_dir: Path) -> list[Point]:
+    """Return every point, in the order to mend them; changes nothing."""
+    return [*_versions(), _compiler(), _clock(), *_ledger(ledger), *_keys(ledger, keys_dir)]
+
+
+def _versions() -> Iterator[Point]:
+    yield Point("Python", True, platform.python_version())
+    yield Point("SQLite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version, "" if sqlite3.sqlite_version_info >= (3, 35) else "want 3.35 or newer")
+    for package in ("slot-audit", "eventsourcing", "pydantic", "sqlite-utils", "cryptography"):
+        try:
+            yield Point(package, True, version(package))
+        except PackageNotFoundError:
+            yield Point(package, False, "not installed", f"pip install {package}")
+
+
+def _compiler() -> Point:
+    if find_spec("numba") is None:
+        return Point("compiled kernels", True, "numba is not installed: rounds are replayed in plain Python, same bytes; slot-audit[fast] brings it")
+    from engines.jit import cache_folder
+
+    folder = cache_folder()
+    found = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
+    return Point("compiled kernels", True, f"numba {version('numba')}, cache {folder} ({found // 1024} KiB)")
+
+
+def _clock() -> Point:
+    now_us = time.time_ns() // 1000
+    is_fine = now_us >= CLOCK_EARLIEST_US
+    found = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now_us // 1_000_000))
+    return Point("clock", is_fine, found, "" if is_fine else "set the system clock, or synchronise it by NTP")
+
+
+def _ledger(path: Path) -> Iterator[Point]:
+    try:
+        ledger = RoundLedger.open_for_reading(path)
+    except LedgerError as error:
+        yield Point("ledger", False, str(error), f"audit init --ledger {path}" if not path.exists() else "name the right file with --ledger")
+        return
+    try:
+        tree = ledger.store.tree()
+        yield Point("ledger", True, f"{path}, id {ledger.created().ledger_id}, {tree.size} leaves")
+        yield from _settings(path)
+        yield _last_write(ledger, tree.size)
+    finally:
+        ledger.close()
+
+
+def _settings(path: Path) -> Iterator[Point]:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        yield Point("journal", mode == "wal", mode, "" if mode == "wal" else f"sqlite3 {path} 'PRAGMA journal_mode=WAL'")
+        triggers = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'").fetchone()[0]
+        is_guarded = triggers >= 6
+        mend = "" if is_guarded else "triggers that refuse UPDATE and DELETE were dropped: treat the ledger as altered, run audit verify --all"
+        yield Point("append-only triggers", is_guarded, str(triggers), mend)
+    finally:
+        connection.close()
+
+
+def _last_write(ledger: RoundLedger, tree_size: int) -> Point:
+    records = list(ledger.store.streams_touched(max(tree_size - 1, 0), tree_size))
+    appends = [append for stream in records for append in ledger.store.stream_appends(stream)]
+    last_us = max((append.recorded_at_us for append in appends), default=0)
+    is_fine = last_us <= time.time_ns() // 1000
+    return Point("last write", is_fine, "not in the future" if is_fine else "in the future", "" if is_fine else "the clock went back: synchronise it by NTP")
+
+
+def _keys(ledger_path: Path, folder: Path) -> Iterator[Point]:
+    mend = f"restore {folder} from its backup, or name the folder with --keys"
+    for name, load in (("seeds.key", load_seed_key), ("log.key", load_log_key)):
+        path = folder / name
+        try:
+            load(folder)
+        except LedgerError as error:
+            yield Point(name, False, str(error), mend)
+            continue
+        is_private = not stat.S_IMODE(path.stat().st_mode) & 0o077
+        yield Point(name, is_private, str(path) if is_private else f"{path} can be read by others", "" if is_private else f"chmod 600 {path}")
+    yield _verifier_key(ledger_path, folder, mend)
+
+
+def _verifier_key(ledger_path: Path, folder: Path, mend: str) -> Point:
+    try:
+        key = load_verifier_key(folder / "log.vkey")
+        ledger = RoundLedger.open_for_reading(ledger_path)
+        try:
+            recorded = ledger.created().log_public_key
+        finally:
+            ledger.close()
+        own = public_key_bytes(load_log_key(folder)).hex()
+    except LedgerError as error:
+        return Point("log.vkey", False, str(error), mend)
+    is_fine = key.public_key.hex() == recorded == own
+    return Point("log.vkey", is_fine, str(key) if is_fine else "not the ledger's own key", "" if is_fine else mend)

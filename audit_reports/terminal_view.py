@@ -1,0 +1,529 @@
+"""The picture of a round on a terminal: boards beside their wins, the arithmetic at rest, findings where they belong.
+
+Lines are laid out as plain text with a style for each piece; colour is put on at the very end, so the text is the same
+with and without it. Text of the record that cannot be printed is shown escaped: a record never steers a terminal.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from audit_reports.round_report import (
+    Amount,
+    CapReport,
+    CellReport,
+    Fact,
+    FeatureEndReport,
+    MultiplierReport,
+    PrizeReport,
+    RoundReport,
+    SpinEndReport,
+    SpinReport,
+    StepReport,
+    SymbolReport,
+    TriggerReport,
+    WinReport,
+)
+from replay.verdict import Finding
+
+__all__ = ["print_round", "symbol_labels"]
+
+WIDTH_MIN = 80
+LABEL_LENGTH = 4
+CELL_WIDTH = LABEL_LENGTH + 2
+MARGIN = 2
+SIDE_WIDTH_MIN = 30  # narrower than this, wins stand below the board
+TITLE_WIDTH = 14
+HEADER_TITLE_WIDTH = 10
+VALUE_SHOWN_MAX = 999
+
+QUIET, STRONG, ALARM, MONEY, FEATURE, FELL = "dim", "bold", "bold red", "bold green", "bold magenta", "bold green"
+COLOURS = {
+    "red": "red",
+    "green": "green",
+    "blue": "bright_blue",
+    "cyan": "cyan",
+    "yellow": "yellow",
+    "golden": "bold yellow",
+    "gold": "bold yellow",
+    "crescent": "bright_white",
+    "purple": "magenta",
+    "pink": "bright_magenta",
+}
+ROLES = {"scatter": "bold magenta", "heart": "bold bright_red", "unknown": ALARM}
+
+
+class Span(NamedTuple):
+    """A piece of text in one style, as rich writes styles; empty for none."""
+
+    text: str
+    style: str = ""
+
+
+Line = list[Span]
+
+
+def print_round(report: RoundReport, *, width: int, is_coloured: bool, spin_index: int | None, findings: Sequence[Finding] = ()) -> str:
+    """Return the picture of a round, of one of its spins where `spin_index` is given; every line ends with a newline.
+
+    width: columns of the terminal; less than 80 is drawn as 80.
+    """
+    lines = _RoundView(report, max(width, WIDTH_MIN), findings).draw(spin_index)
+    written = _coloured if is_coloured else _uncoloured
+    return "".join(written(line) + "\n" for line in lines)
+
+
+def symbol_labels(names: Sequence[str]) -> tuple[str, ...]:
+    """Return a label of up to four capital letters for each symbol name, no two alike.
+
+    A label is made of a word that no other name has, of a short one where there is one: `golden_sun` is SUN. Longer
+    words lose doubled letters and their end: `yellow_gem` is YELO.
+    """
+    worded = [_clean(name).upper().split("_") for name in names]
+    labels: list[str] = []
+    for number, words in enumerate(worded):
+        elsewhere = {word for other, others in enumerate(worded) if other != number for word in others}
+        own = [word for word in words if word and word not in elsewhere] or [word for word in words if word] or ["?"]
+        chosen = next((word for word in own if len(word) <= LABEL_LENGTH), own[0])
+        labels.append(_unlike(_shortened(chosen), labels))
+    return tuple(labels)
+
+
+def _shortened(word: str) -> str:
+    if len(word) > LABEL_LENGTH:
+        word = "".join(letter for at, letter in enumerate(word) if not at or letter != word[at - 1])
+    while _width(word) > LABEL_LENGTH:
+        word = word[:-1]
+    return word
+
+
+def _unlike(label: str, taken: Sequence[str]) -> str:
+    numbered = (_shortened_to(label, LABEL_LENGTH - len(str(number))) + str(number) for number in range(2, len(taken) + 3))
+    return label if label not in taken else next(other for other in numbered if other not in taken)
+
+
+def _shortened_to(text: str, width: int) -> str:
+    while _width(text) > width:
+        text = text[:-1]
+    return text
+
+
+def _clean(text: str) -> str:
+    """Return the text with what cannot be printed escaped."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _uncoloured(line: Line) -> str:
+    return "".join(span.text for span in line).rstrip()
+
+
+def _coloured(line: Line) -> str:
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    texts = [span.text for span in line]
+    while texts and not (texts[-1] := texts[-1].rstrip()):
+        texts.pop()
+    pieces = zip(texts, line, strict=False)
+    return "".join(Style.parse(span.style).render(text, color_system=ColorSystem.STANDARD) for text, span in pieces)
+
+
+def _wrapped(spans: Sequence[Span], width: int) -> list[Line]:
+    """Return the spans in lines of at most `width`, broken at blanks, within a word only where it is longer than a line."""
+    lines: list[Line] = [[]]
+    used = 0
+    for span in spans:
+        for word in re.findall(r" +|[^ ]+", _clean(span.text)):
+            if used + _width(word) > width:
+                if word[0] == " ":
+                    continue
+                if used:
+                    lines.append([])
+                    used = 0
+                while _width(word) > width:
+                    head = _shortened_to(word[:width], width)
+                    lines[-1].append(Span(head, span.style))
+                    lines.append([])
+                    word = word[len(head) :]
+            if used or word[0] != " ":
+                lines[-1].append(Span(word, span.style))
+                used += _width(word)
+    return lines
+
+
+class _Shelf:
+    """The findings that are not drawn yet; each is taken once."""
+
+    def __init__(self, findings: Sequence[Finding], drawn_events: set[int]) -> None:
+        self._left = list(findings)
+        self._drawn_events = drawn_events
+        self._marked = {finding.event_index for finding in findings}
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def is_marked(self, event_index: int) -> bool:
+        """Return whether there is a finding about this event."""
+        return event_index in self._marked
+
+    def take(self, event_index: int) -> list[Finding]:
+        """Take the findings about one event."""
+        return self._take([finding for finding in self._left if finding.event_index == event_index])
+
+    def take_of_spin(self, spin_index: int) -> list[Finding]:
+        """Take the findings about a spin that are about no event of the picture."""
+        return self._take([each for each in self._left if each.spin_index == spin_index and each.event_index not in self._drawn_events])
+
+    def take_of_round(self) -> list[Finding]:
+        """Take the findings about the opening, and those about no one event or spin."""
+        return self._take([each for each in self._left if each.event_index == 0 or (each.event_index < 0 and each.spin_index < 0)])
+
+    def take_all(self) -> list[Finding]:
+        """Take what is left."""
+        return self._take(list(self._left))
+
+    def _take(self, taken: list[Finding]) -> list[Finding]:
+        self._left = [finding for finding in self._left if finding not in taken]
+        return taken
+
+
+def _facts(spin: SpinReport) -> Iterator[Fact]:
+    for step in spin.steps:
+        yield from step.facts
+    yield from spin.rest
+
+
+def _event_indexes(report: RoundReport) -> set[int]:
+    """Return the indexes of all events of the report."""
+    indexes = {0}
+    for spin in report.spins:
+        indexes |= {spin.event_index} - {None}
+        indexes |= {fact.event_index for fact in _facts(spin)}
+        for step in spin.steps:
+            indexes |= {win.event_index for win in step.wins}
+            indexes |= {step.event_index} - {None}
+            indexes |= {step.tumble.event_index} if step.tumble else set()
+    return indexes
+
+
+def _style(symbol: SymbolReport) -> str:
+    return ROLES.get(symbol.role) or next((COLOURS[word] for word in symbol.name.lower().split("_") if word in COLOURS), "")
+
+
+def _differing(computed: Amount | None, recorded: Amount, why: str) -> Line:
+    """Return a mark where a recorded amount is not what it is made of."""
+    if computed is None or computed.minor == recorded.minor:
+        return []
+    return [Span(f"  !! {why} {computed.text}", ALARM)]
+
+
+class _RoundView:
+    """Draws one report; lines gather in `lines`."""
+
+    def __init__(self, report: RoundReport, width: int, findings: Sequence[Finding]) -> None:
+        self.report, self.width = report, width
+        events = _event_indexes(report)
+        self.shelf = _Shelf(findings, events)
+        self.index_width = len(f"#{max(events)}!") + 1
+        self.labels = symbol_labels([symbol.name for symbol in report.symbols])
+        self.lines: list[Line] = []
+
+    def draw(self, spin_index: int | None) -> list[Line]:
+        """Return the lines of the whole picture."""
+        self.draw_header()
+        self.draw_legend()
+        self.draw_findings(self.shelf.take_of_round())
+        spins = [spin for spin in self.report.spins if spin_index is None or spin.spin_index == spin_index]
+        for spin in spins:
+            self.draw_spin(spin)
+        self.lines.append([])
+        if not spins:
+            what = "the record holds no spin" if spin_index is None else f"the record holds no spin {spin_index}"
+            self.add([Span(what, ALARM)])
+        if spin_index is None:
+            self.draw_findings(self.shelf.take_all())
+        elif len(self.shelf):
+            self.add([Span(f"!! {len(self.shelf)} more findings elsewhere in the round: leave out --spin to see them", ALARM)])
+        self.draw_settlement()
+        return self.lines
+
+    def add(self, spans: Sequence[Span], *, first: Sequence[Span] = (), indent: int = MARGIN) -> None:
+        """Add a paragraph that hangs at column `indent`; `first` stands to the left of its first line."""
+        for number, line in enumerate(_wrapped(spans, self.width - indent)):
+            lead = list(first) if first and not number else [Span("")]
+            gap = indent - sum(_width(span.text) for span in lead)
+            self.lines.append([*lead, Span(" " * gap), *line])
+
+    def add_rule(self, text: str, *, sign: str, event_index: int | None, style: str) -> None:
+        """Add a line across the page with a text in it, the event's index at its end."""
+        end = f" {self.index(event_index)} {sign * 2}" if event_index is not None else ""
+        text = _shortened_to(_clean(text), self.width - len(end) - 6)
+        left = f"{sign * 2} {text} "
+        fill = sign * (self.width - _width(left) - len(end))
+        self.lines.append([Span(left, style), Span(fill, QUIET), Span(end, QUIET)])
+
+    def index(self, event_index: int) -> str:
+        """Return an event's index as it is shown, with a ! where there is a finding about it."""
+        return f"#{event_index}" + ("!" if self.shelf.is_marked(event_index) else "")
+
+    def index_span(self, event_index: int) -> Span:
+        """Return an event's index in its column."""
+        return Span(self.index(event_index).ljust(self.index_width), ALARM if self.shelf.is_marked(event_index) else QUIET)
+
+    def draw_header(self) -> None:
+        """Draw what was played, for how much, by whom and when."""
+        header, known = self.report.header, self.report.header.bet is not None
+        self.add_rule(f"round {self.report.round_id}", sign="=", event_index=0 if known else None, style=STRONG)
+        money = [("bet", header.bet), ("cost", header.cost), ("balance before", header.balance_before)]
+        texts = [f"{title} {amount.text}" for title, amount in money if amount]
+        facts = [
+            ("game", f"{header.title} ({header.game} {header.version}{', draft rules' if header.is_draft else ''})"),
+            ("mode", header.mode),
+            ("money", f"{', '.join(texts)} {header.currency}" if texts else ""),
+            ("account", header.account_ref),
+            ("reference", header.external_ref),
+            ("opened", header.opened_at),
+            ("settled", header.settled_at),
+            ("rules", header.rules_hash),
+            ("drawn by", header.drawn_by_hash if header.drawn_by_hash != header.rules_hash else ""),
+        ]
+        for title, text in facts:
+            if text:
+                self.add([Span(text)], first=[Span(" " * MARGIN), Span(title, QUIET)], indent=MARGIN + HEADER_TITLE_WIDTH)
+        for note in self.report.notes:
+            self.add([Span(note, "yellow")], first=[Span(" " * MARGIN), Span("note", "yellow")], indent=MARGIN + HEADER_TITLE_WIDTH)
+
+    def draw_legend(self) -> None:
+        """Draw what the marks and labels mean."""
+        label = self.labels[0] if self.labels else "SYMB"
+        signs = [Span(f"[{label:<4}]", "reverse"), Span(" won   ")]
+        signs += [Span("+", FELL), Span(f"{label:<4} fell in   ")]
+        signs += [Span("+", FELL), Span(f"{label:<4}]", "reverse"), Span(" both   ")]
+        signs += [Span("x5", ROLES["heart"]), Span(" a heart's value   #1 event   !! finding")]
+        names: Line = []
+        for symbol, name in zip(self.report.symbols, self.labels, strict=True):
+            names += [Span(name, _style(symbol)), Span("\N{NO-BREAK SPACE}" + symbol.name), Span("   ")]
+        for title, spans in (("legend", signs), ("symbols", names)):
+            self.add(spans, first=[Span(" " * MARGIN), Span(title, QUIET)], indent=MARGIN + HEADER_TITLE_WIDTH)
+
+    def draw_findings(self, findings: Sequence[Finding]) -> None:
+        """Draw findings, each as a paragraph that starts with !!."""
+        for finding in findings:
+            place = f"#{finding.event_index} " if finding.event_index >= 0 else ""
+            spin = f"spin {finding.spin_index} " if finding.spin_index >= 0 and finding.event_index < 0 else ""
+            text = f"{place}{spin}{finding.severity} {finding.code}: {finding.message}"
+            for name, value in (("want", finding.want), ("got", finding.got)):
+                text += f"; {name} {value}" if value and value not in finding.message else ""
+            text += f" (assumption {finding.assumption})" if finding.assumption else ""
+            self.add([Span(text, ALARM)], first=[Span(" " * MARGIN), Span("!! ", ALARM)], indent=MARGIN + 3)
+
+    def draw_spin(self, spin: SpinReport) -> None:
+        """Draw a spin: its steps, then what happened at rest."""
+        self.lines.append([])
+        parts = ["spin without a recorded start"]
+        if spin.spin_index is not None:
+            parts = [f"spin {spin.spin_index}", spin.part, f"strip set {spin.strip_set}"]
+            parts += [f"{spin.spins_left} left after it"] if spin.part != "base" or spin.spins_left else []
+            parts += [f"total multiplier {spin.total_multiplier}"] if spin.part != "base" or spin.total_multiplier else []
+            parts += [f"multiplier {spin.multiplier}"] if spin.multiplier != 1 else []
+            parts += [f"meter {spin.meter}"] if spin.meter else []
+        self.add_rule(" | ".join(parts), sign="-", event_index=spin.event_index, style=STRONG)
+        if spin.event_index is not None:
+            self.draw_findings(self.shelf.take(spin.event_index))
+        for number, step in enumerate(spin.steps):
+            if number:
+                self.lines.append([])
+            is_shown_next = number + 1 < len(spin.steps) and spin.steps[number + 1].event_index is not None
+            self.draw_step(step, is_shown_next=is_shown_next)
+        for fact in spin.rest:
+            self.draw_fact(fact)
+        if spin.spin_index is not None:
+            self.draw_findings(self.shelf.take_of_spin(spin.spin_index))
+
+    def draw_step(self, step: StepReport, *, is_shown_next: bool) -> None:
+        """Draw a drop's board with its wins beside it, below it where the page is too narrow."""
+        board = [self.board_row(row, is_won=bool(step.wins)) for row in step.rows]
+        board_width = MARGIN + self.report.reels * CELL_WIDTH + 2 if board else MARGIN
+        side_width = self.width - board_width
+        if side_width < SIDE_WIDTH_MIN:
+            self.lines += [*board]
+            board, board_width, side_width = [], MARGIN, self.width - MARGIN
+        side: list[Line] = []
+        for first, spans in self.side_rows(step, side_width - self.index_width, is_shown_next=is_shown_next):
+            for number, line in enumerate(_wrapped(spans, side_width - self.index_width)):
+                side.append([Span(" " * self.index_width) if number or first is None else first, *line])
+        for row, text in zip_longest(board, side):
+            self.lines.append([*(row or [Span(" " * (board_width - 2))]), Span("  "), *(text or [])] if board else [Span("  "), *text])
+        for event_index in (step.event_index, *(win.event_index for win in step.wins)):
+            if event_index is not None:
+                self.draw_findings(self.shelf.take(event_index))
+        for fact in step.facts:
+            self.draw_fact(fact)
+        if step.tumble:
+            self.draw_findings(self.shelf.take(step.tumble.event_index))
+
+    def board_row(self, row: Sequence[CellReport | None], *, is_won: bool) -> Line:
+        """Return one row of a board; where something won, the rest of the board is quiet."""
+        line = [Span(" " * MARGIN)]
+        for cell in row:
+            if cell is None:
+                line.append(Span("  --  ", QUIET))
+                continue
+            label = self.label(cell)
+            left = "+" if cell.is_new else "[" if cell.is_won else " "
+            style = _style(cell.symbol)
+            if cell.is_won:
+                style = f"bold reverse {style}"
+            elif is_won and cell.symbol.role == "paying":
+                style = f"{QUIET} {style.removeprefix('bold ')}"
+            line.append(Span(left, FELL if cell.is_new else style))
+            line.append(Span(label + " " * (LABEL_LENGTH - _width(label)) + ("]" if cell.is_won else " "), style))
+        return line
+
+    def label(self, cell: CellReport) -> str:
+        """Return what a cell shows: a heart's value or the symbol's label."""
+        if cell.value:
+            return f"x{cell.value}" if cell.value <= VALUE_SHOWN_MAX else "x***"
+        number = cell.symbol.symbol
+        if number < len(self.labels):
+            return self.labels[number]
+        return f"?{number}" if number <= VALUE_SHOWN_MAX else "?***"
+
+    def side_rows(self, step: StepReport, width: int, *, is_shown_next: bool) -> Iterator[tuple[Span | None, Line]]:
+        """Yield what stands beside a board: for each paragraph the event's index, None where there is none, and its text."""
+        if step.event_index is None:
+            yield None, [Span("no board recorded", ALARM)]
+        else:
+            stops = f", stops {' '.join(map(str, step.stops))}" if step.stops else ""
+            yield self.index_span(step.event_index), [Span(f"drop {step.drop_index}", STRONG), Span(stops, QUIET)]
+            if step.cell_count != self.report.reels * self.report.rows:
+                wanted = f"{self.report.reels} x {self.report.rows}"
+                yield None, [Span(f"!! {step.cell_count} cells recorded, the grid is {wanted}", ALARM)]
+        for cell in (cell for row in step.rows for cell in row if cell):
+            if cell.value > VALUE_SHOWN_MAX:
+                yield None, [Span(f"x*** is {cell.value}")]
+        for win, spans in zip(step.wins, self.win_rows(step.wins, width), strict=True):
+            yield self.index_span(win.event_index), spans
+        if len(step.wins) > 1 and step.win_total:
+            yield None, [Span("wins of this drop "), Span(step.win_total.text, STRONG)]
+        if step.tumble:
+            removed, new = len(step.tumble.removed_cells), step.tumble.new_count
+            turned = f", {len(step.tumble.turned_cells)} turn" if step.tumble.turned_cells else ""
+            yield self.index_span(step.tumble.event_index), [Span(f"tumble: {removed} leave, {new} fall in{turned}", QUIET)]
+            if not is_shown_next:
+                reels = " | ".join(" ".join(names) or "-" for names in step.tumble.new_names)
+                yield None, [Span("!! no drop recorded after it; by reel "), Span(reels)]
+        elif not step.wins:
+            yield None, [Span("no win", QUIET)]
+
+    def win_rows(self, wins: Sequence[WinReport], width: int) -> list[Line]:
+        """Return the wins of a drop in columns, with less space between them where the page is narrow."""
+        counts = [str(win.symbol_count) for win in wins]
+        names = [win.symbol.name + (f" on line {win.line}" if win.line >= 0 else "") for win in wins]
+        pays = [win.pay + "".join(f" x {n}" for n in (win.ways, win.multiplier) if n != 1) for win in wins]
+        columns = [counts, names, pays, [win.win.text for win in wins]]
+        widths = [max((_width(_clean(text)) for text in column), default=0) for column in columns]
+        gap = "  " if sum(widths) + 5 <= width else " "
+        rows: list[Line] = []
+        for win, count, name, pay in zip(wins, counts, names, pays, strict=True):
+            name_gap = " " * (widths[1] - _width(_clean(name)))
+            row = [Span(count.rjust(widths[0]).replace(" ", "\N{NO-BREAK SPACE}") + " "), Span(name, _style(win.symbol))]
+            row += [Span(name_gap + gap + pay.rjust(widths[2]) + gap), Span(win.win.text.rjust(widths[3]), STRONG)]
+            rows.append(row + _differing(win.computed, win.win, f"{win.pay} of the bet is"))
+        return rows
+
+    def draw_fact(self, fact: Fact) -> None:
+        """Draw an event beside drops, wins and tumbles, and the findings about it."""
+        if isinstance(fact, FeatureEndReport):
+            text = f"{_words(fact.feature)} over: {fact.spins_played} played, {fact.total.text} won"
+            self.lines.append([])
+            self.add_rule(text, sign="-", event_index=fact.event_index, style=FEATURE)
+        else:
+            title, spans = _fact_spans(fact)
+            first = [Span(" " * MARGIN), self.index_span(fact.event_index), Span(title, QUIET)]
+            self.add(spans, first=first, indent=MARGIN + self.index_width + TITLE_WIDTH)
+        self.draw_findings(self.shelf.take(fact.event_index))
+
+    def draw_settlement(self) -> None:
+        """Draw how the round was settled; the total win is the last line."""
+        settlement, total, currency = self.report.settlement, self.report.award_total, self.report.header.currency
+        if settlement is None:
+            self.add_rule("not settled", sign="=", event_index=None, style=ALARM)
+            self.add([Span(f"total win so far {total.text} {currency}", MONEY)])
+            return
+        self.add_rule(f"settled, {settlement.ended}", sign="=", event_index=None, style=STRONG)
+        parts = f"base {settlement.base_win.text} + features {settlement.feature_win.text}; "
+        self.add([Span(parts + f"balance after {settlement.balance_after.text} {currency}")])
+        spans = [Span(f"total win {settlement.total_win.text} {currency}", MONEY)]
+        self.add(spans + _differing(total, settlement.total_win, "the awards above add up to"))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _sum_text(numbers: Sequence[int]) -> str:
+    text = " + ".join(str(number) for number in numbers)
+    return f"{text} = {sum(numbers)}" if len(numbers) > 1 else text
+
+
+def _fact_spans(fact: MultiplierReport | PrizeReport | CapReport | TriggerReport | SpinEndReport) -> tuple[str, Line]:
+    """Return the title of an event and its text."""
+    match fact:
+        case MultiplierReport():
+            return "hearts" if "hearts" in fact.cause else "multiplier", _change_spans(fact)
+        case PrizeReport():
+            of = f" for {fact.scatter_count} scatters" if fact.scatter_count is not None else ""
+            factor = f" x {fact.multiplier}" if fact.multiplier != 1 else ""
+            spans = [Span(f"{fact.pay}{of}{factor} = "), Span(fact.prize.text, STRONG)]
+            return _words(fact.which), spans + _differing(fact.computed, fact.prize, "that is")
+        case CapReport():
+            asked = f"{fact.total_before.text} before + {fact.uncapped.text} reaches the cap of {fact.cap.text}: "
+            return "win cap", [Span(asked), Span(f"{fact.awarded.text} awarded, {fact.cut.text} cut", ALARM)]
+        case TriggerReport():
+            text = f"{fact.count} scatters award {fact.spins_awarded}, {fact.spins_left} left"
+            return _words(fact.feature), [Span(text, FEATURE)]
+        case SpinEndReport():
+            return "award", _award_spans(fact)
+
+
+def _change_spans(fact: MultiplierReport) -> Line:
+    """Return a change of the multiplier in words; in free spins the hearts are added to the total."""
+    is_total = fact.cause == "total_hearts"
+    change = f"{fact.from_multiplier} -> {fact.to_multiplier}"
+    spans = [Span("total multiplier " if is_total else "multiplier "), Span(change, ROLES["heart"])]
+    hearts = sum(fact.hearts)
+    if is_total:
+        spans.append(Span(f"  ({' + '.join(map(str, (fact.from_multiplier, *fact.hearts)))} = {fact.from_multiplier + hearts})"))
+    else:
+        spans.append(Span(f"  ({_sum_text(fact.hearts) or 'no hearts'})"))
+    wanted = fact.from_multiplier + hearts if is_total else hearts
+    return spans if wanted == fact.to_multiplier else [*spans, Span(f"  !! the hearts on the board make it {wanted}", ALARM)]
+
+
+def _award_spans(fact: SpinEndReport) -> Line:
+    """Return what a spin awards as a sum: wins times multiplier, prizes, what the cap cuts."""
+    terms = []
+    if fact.wins.minor or fact.spin_multiplier != 1:
+        factor = _sum_text(fact.hearts) or str(fact.spin_multiplier)
+        factor = f"({factor})" if " " in factor else factor
+        terms.append(f"tumble wins {fact.wins.text}" + (f" x {factor}" if fact.spin_multiplier != 1 or fact.hearts else ""))
+    if fact.prizes.minor:
+        terms.append(f"prizes {fact.prizes.text}")
+    text = " + ".join(terms) or "no win"
+    text += f" - cut {fact.cut.text}" if fact.cut.minor else ""
+    spans = [Span(f"{text} = "), Span(fact.award.text, MONEY if fact.award.minor else QUIET)]
+    spans += _differing(fact.computed, fact.award, "the terms make it")
+    spans.append(Span(f"   round so far {fact.total.text}", "" if fact.award.minor else QUIET))
+    return spans + ([Span(f", meter {fact.meter}")] if fact.meter else [])

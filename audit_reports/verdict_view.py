@@ -1,0 +1,102 @@
+"""A verdict as text for people and as JSON for scripts."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ledger.money import format_amount
+from replay.verdict import Finding
+from replay.verification import Verification
+
+if TYPE_CHECKING:
+    from replay.bulk import BulkSummary
+
+__all__ = ["finding_json", "finding_lines", "summary_json", "summary_lines", "verdict_json", "verdict_lines"]
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """Return a finding as in `verify/1`."""
+    return finding._asdict()
+
+
+def verdict_json(verification: Verification) -> dict[str, Any]:
+    """Return the document of `audit verify --round --json`."""
+    opened, settled = verification.opened, verification.settled
+    facts: dict[str, Any] | None = None
+    if opened is not None:
+        facts = {name: getattr(opened, name) for name in ("game", "rules_version", "rules_hash", "mode", "bet_minor", "cost_minor", "currency")}
+        facts["total_win_minor"] = settled.total_win_minor if settled is not None else None
+    return {
+        "schema": "verify/1",
+        "round_id": verification.round_id,
+        "verdict": verification.verdict,
+        "checks": [check._asdict() for check in verification.checks],
+        "findings": [finding_json(finding) for finding in verification.findings],
+        "notes": verification.notes,
+        "round": facts,
+        "engine": {"fingerprint": verification.fingerprint or None},
+        "ledger": {"tree_size": verification.tree_size, "root": verification.root, "checkpoint": None, "vkey": None},
+    }
+
+
+def finding_lines(finding: Finding) -> Iterator[str]:
+    """Yield a finding as text: severity, place, what was wanted and found, the assumption it hangs on."""
+    place = f"event {finding.event_index}" if finding.event_index >= 0 else "round"
+    if finding.spin_index >= 0:
+        place += f", spin {finding.spin_index}"
+    yield f"  [{finding.severity}] {finding.code}, {place}: {finding.message}"
+    yield f"      want {finding.want}"
+    yield f"      got  {finding.got}"
+    if finding.assumption:
+        yield f"      hangs on the assumption {finding.assumption}, which no source states"
+
+
+def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iterator[str]:
+    """Yield a verdict as text: the verdict first, then checks, findings and notes; `is_short` leaves out checks that passed."""
+    opened, settled = verification.opened, verification.settled
+    yield f"{verification.verdict.upper()}  round {verification.round_id}"
+    if opened is not None:
+        bet, cost = format_amount(opened.bet_minor, opened.currency), format_amount(opened.cost_minor, opened.currency)
+        won = f"won {format_amount(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled"
+        yield f"  {opened.game} {opened.rules_version}, {opened.mode}, bet {bet}, cost {cost}, {won} {opened.currency}"
+    for check in verification.checks:
+        if not (is_short and check.result in ("pass", "not_shown")):
+            yield f"  {check.name:<13} {check.result.replace('_', ' '):<10} {check.detail}"
+    if verification.findings:
+        yield f"{len(verification.findings)} finding{'' if len(verification.findings) == 1 else 's'}"
+        for finding in verification.findings:
+            yield from finding_lines(finding)
+    elif not is_short:
+        yield "no findings"
+    if not is_short:
+        for text in verification.notes:
+            yield f"note: {text}"
+
+
+def summary_json(summary: "BulkSummary") -> dict[str, Any]:
+    """Return the last line of `audit verify --all --json`."""
+    return {
+        "schema": "verify/1",
+        "rounds": summary.round_count,
+        "verdicts": dict(sorted(summary.verdicts.items())),
+        "finding_count": summary.finding_count,
+        "warning_count": summary.warning_count,
+        "ledger_findings": [finding_json(finding) for finding in summary.ledger_findings],
+        "cost_minor": summary.cost_minor,
+        "win_minor": summary.win_minor,
+        "draft_rules": summary.draft_count > 0,
+        "ledger": {"tree_size": summary.tree_size, "root": summary.root, "checkpoint": None, "vkey": None},
+    }
+
+
+def summary_lines(summary: "BulkSummary") -> Iterator[str]:
+    """Yield the summary of many verdicts as text."""
+    for finding in summary.ledger_findings:
+        yield from finding_lines(finding)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(summary.verdicts.items())) or "no rounds"
+    yield f"{summary.round_count} rounds: {verdicts}"
+    yield f"findings: {summary.finding_count}, and {summary.warning_count} warnings; about the ledger as a whole: {len(summary.ledger_findings)}"
+    for currency, cost in sorted(summary.cost_minor.items()):
+        yield f"{currency}: paid {format_amount(cost, currency)}, won {format_amount(summary.win_minor.get(currency, 0), currency)}"
+    yield f"tree of {summary.tree_size} leaves, root {summary.root}; no checkpoint was given to hold the root against"
+    if summary.draft_count:
+        yield f"note: draft rules in {summary.draft_count} rounds"

@@ -1,0 +1,67 @@
+"""Accounts: a random reference in the record, a name outside it, a balance and a slot for one round in play.
+
+Balance and slot change in the round's own transaction; here is what opens and funds an account.
+"""
+
+from typing import Literal
+
+from engines.game import EventBytes
+from ledger.codec import event_bytes
+from ledger.errors import AccountUnknown, TextInvalid
+from ledger.lifecycle_events import AccountOpened, FundsMoved
+from ledger.money import decimals_of
+from ledger.references import new_reference
+from ledger.store import AccountRow, Store
+
+__all__ = ["NAME_MAX", "FundsReason", "check_text", "find_account", "move_funds", "open_account"]
+
+FundsReason = Literal["deposit", "withdrawal", "play_money"]
+NAME_MAX = 256
+
+
+def check_text(field: str, text: str, *, is_empty_allowed: bool = True) -> None:
+    """Raise TextInvalid for a text that is too long, that is no Unicode text, or that is empty where it may not be."""
+    if len(text) > NAME_MAX:
+        raise TextInvalid(field, f"{NAME_MAX} characters at most", str(len(text)))
+    if not text and not is_empty_allowed:
+        raise TextInvalid(field, "a text", "an empty one")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise TextInvalid(field, "Unicode text", ascii(text)[:80]) from error
+
+
+def open_account(store: Store, name: str, currency: str) -> str:
+    """Open an account and return its reference; raises AccountExists, CurrencyUnknown, TextInvalid."""
+    check_text("account name", name, is_empty_allowed=False)
+    decimals_of(currency)
+    account_ref = new_reference()
+
+    def event_of(now: int) -> EventBytes:
+        return event_bytes(AccountOpened(account_ref=account_ref, currency=currency, opened_at_us=now))
+
+    store.open_account(account_ref, name, currency, event_of)
+    return account_ref
+
+
+def move_funds(store: Store, account_ref: str, amount_minor: int, reason: FundsReason) -> int:
+    """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort."""
+
+    def event_of(balance_minor: int, now: int) -> EventBytes:
+        moved = FundsMoved(amount_minor=amount_minor, reason=reason, balance_after_minor=balance_minor, moved_at_us=now)
+        return event_bytes(moved)
+
+    return store.move_funds(account_ref, amount_minor, event_of)
+
+
+def find_account(store: Store, account: str) -> AccountRow:
+    """Return the account with this name or, where no account has it as its name, this reference; raises AccountUnknown."""
+    try:
+        check_text("account", account)
+    except TextInvalid as error:
+        raise AccountUnknown(ascii(account)[:80]) from error
+    row = store.account(store.account_ref(account) or account)
+    if row is None:
+        raise AccountUnknown(account)
+    return row

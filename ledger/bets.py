@@ -1,0 +1,167 @@
+"""A bet as it comes in, and the opening of a round that it becomes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypedDict
+
+from engines.game import EventBytes, Outcome
+from engines.rules import GameRules
+from ledger.accounts import check_text
+from ledger.codec import event_bytes
+from ledger.errors import GameMismatch, IdempotencyConflict, TextInvalid
+from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.profile import Profile
+from ledger.seeds import SeedEpoch, round_key, round_key_commitment
+from ledger.store import AccountRow, Opening
+
+__all__ = ["Bet", "BetTerms", "Draft", "Game", "Opened", "Played", "check_game", "check_same_bet", "check_terms"]
+
+_CLIENT_SEED_BYTES_MAX = 256
+_REFERENCE = re.compile("[0-9a-f]{32}")
+_SAME = ("account_ref", "game", "mode", "bet_minor", "client_seed", "external_ref", "state_in")
+
+
+class Game(Protocol):
+    """What the ledger asks of a game: its rules, what names its engine, and a round from a key."""
+
+    @property
+    def rules(self) -> GameRules:
+        """The rules it is played by."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The engine that plays it: 64 hex digits, or empty."""
+
+    def play(self, key: bytes, mode: str, bet_minor: int, state_in: dict[str, int], choices: Sequence[int]) -> Outcome:
+        """Return the outcome that this round key leads to."""
+
+
+class BetTerms(TypedDict, total=False):
+    """What may come with a bet."""
+
+    client_seed: str
+    external_ref: str
+    idempotency_key: str
+    session_ref: str
+    channel: str
+    state_in: dict[str, int]
+
+
+class Bet(NamedTuple):
+    """A bet with all its terms; `state_in` is what the account's last round in the game left, empty where a game keeps nothing."""
+
+    account_ref: str
+    game: str
+    mode: str
+    bet_minor: int
+    client_seed: str = ""
+    external_ref: str = ""
+    idempotency_key: str = ""
+    session_ref: str = ""
+    channel: str = ""
+    state_in: dict[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A round that is paid for. `event` stands in the record as `data`; the key never leaves the server while it is open."""
+
+    round_id: str
+    event: RoundOpened
+    data: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+    is_repeat: bool = False  # of an earlier call with the same idempotency key
+
+
+class Played(NamedTuple):
+    """A round from bet to settlement."""
+
+    round_id: str
+    opened: RoundOpened
+    settled: RoundSettled
+    is_repeat: bool = False
+
+
+class Draft:
+    """A round about to be opened; what only its transaction knows, nonce, balance and time, is filled in inside it."""
+
+    __slots__ = ("bet", "cost_minor", "epoch", "event", "game", "key", "profile")
+
+    def __init__(self, bet: Bet, game: Game, epoch: SeedEpoch, profile: Profile) -> None:
+        self.bet, self.game, self.epoch, self.profile = bet, game, epoch, profile
+        self.cost_minor = game.rules.cost_minor(bet.mode, bet.bet_minor)
+        self.event: RoundOpened | None = None
+        self.key = b""
+
+    def opening(self, round_id: str) -> Opening:
+        """Return what the store is asked for."""
+        bet = self.bet
+        return Opening(round_id, bet.account_ref, bet.game, self.cost_minor, bet.external_ref, bet.idempotency_key, self.epoch.number)
+
+    def event_of(self, account: AccountRow, nonce: int, now: int) -> EventBytes:
+        """Return the `round_opened` of this bet, and keep it and the round key."""
+        bet, rules, epoch = self.bet, self.game.rules, self.epoch
+        self.key = round_key(epoch.seed, bet.game, bet.client_seed, nonce)
+        self.event = RoundOpened(
+            external_ref=bet.external_ref,
+            idempotency_key=bet.idempotency_key,
+            account_ref=bet.account_ref,
+            session_ref=bet.session_ref,
+            channel=bet.channel,
+            profile_id=self.profile.id,
+            profile_hash=self.profile.profile_hash,
+            game=bet.game,
+            rules_version=rules.version,
+            rules_hash=rules.rules_hash,
+            texts_hash=rules.texts_hash,
+            rng="rng/1",
+            engine_fingerprint=self.game.fingerprint,
+            mode=bet.mode,
+            bet_minor=bet.bet_minor,
+            cost_minor=self.cost_minor,
+            bonus_minor=0,
+            currency=account.currency,
+            balance_before_minor=account.balance_minor,
+            epoch=epoch.number,
+            seed_commitment=epoch.commitment,
+            round_key_commitment=round_key_commitment(self.key).hex(),
+            client_seed=bet.client_seed,
+            nonce=nonce,
+            state_in=bet.state_in or {},
+            opened_at_us=now,
+        )
+        return event_bytes(self.event)
+
+
+def check_terms(bet: Bet) -> None:
+    """Raise TextInvalid for a text that the record does not take."""
+    check_text("client seed", bet.client_seed)
+    if len(size := bet.client_seed.encode()) > _CLIENT_SEED_BYTES_MAX:
+        raise TextInvalid("client seed", f"{_CLIENT_SEED_BYTES_MAX} bytes at most", str(len(size)))
+    if bet.session_ref and not _REFERENCE.fullmatch(bet.session_ref):
+        raise TextInvalid("session reference", "32 hex digits", ascii(bet.session_ref)[:80])
+    check_text("external reference", bet.external_ref)
+    check_text("idempotency key", bet.idempotency_key)
+    check_text("channel", bet.channel)
+
+
+def check_same_bet(opened: Opened, bet: Bet) -> None:
+    """Raise IdempotencyConflict where the bet is not the one that its idempotency key was recorded with."""
+    for name in _SAME:
+        recorded, given = getattr(opened.event, name), getattr(bet, name)
+        if recorded != given and (recorded or given):  # no state and an empty one are the same
+            raise IdempotencyConflict(bet.idempotency_key, opened.round_id, name, str(recorded), str(given))
+
+
+def check_game(opened: Opened, game: Game) -> None:
+    """Raise GameMismatch where the round was opened under another game, version, rules file or build."""
+    event, rules = opened.event, game.rules
+    for what, expected, found in (
+        ("game", event.game, rules.game),
+        ("rules version", event.rules_version, rules.version),
+        ("rules hash", event.rules_hash, rules.rules_hash),
+        ("engine fingerprint", event.engine_fingerprint, game.fingerprint),
+    ):
+        if expected != found:
+            raise GameMismatch(opened.round_id, what, expected, found)

@@ -1,0 +1,75 @@
+"""A new ledger: keys, file, tables and the first event, in place all at once or not at all."""
+
+import os
+from pathlib import Path
+
+from eventsourcing.utils import Environment
+
+from engines.game import EventBytes
+from ledger.codec import event_bytes
+from ledger.errors import LedgerExists, LedgerUnwritable
+from ledger.keys import VerifierKey, create_keys
+from ledger.lifecycle_events import LedgerCreated
+from ledger.references import new_reference, now_us
+from ledger.sqlite import LedgerFactory
+from ledger.sqlite_schema import create_tables, ledger_uri
+from ledger.store import LEDGER_STREAM
+
+__all__ = ["create_ledger", "ledger_env"]
+
+
+def ledger_env(path: Path, *, is_writable: bool) -> dict[str, str]:
+    """Return the settings of the eventsourcing library for a ledger file."""
+    return {
+        LedgerFactory.SQLITE_DBNAME: ledger_uri(path, writable=is_writable),
+        LedgerFactory.ORIGINATOR_ID_TYPE: "text",
+        LedgerFactory.CREATE_TABLE: "n",
+        LedgerFactory.LEDGER_PATH: str(path),
+        LedgerFactory.LEDGER_ACCESS: "write" if is_writable else "read",
+    }
+
+
+def create_ledger(path: Path, keys_dir: Path) -> VerifierKey:
+    """Make a ledger and its keys and return the key to verify it by; raises LedgerExists, KeysExist, LedgerUnwritable.
+
+    The file is finished under another name and then linked to its own, so that no half-made ledger is ever found there.
+    """
+    if path.exists():
+        raise LedgerExists(str(path))
+    ledger_id = new_reference()
+    draft = path.with_name(f"{path.name}.{ledger_id[:8]}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        verifier_key = create_keys(keys_dir, ledger_id)
+        create_tables(draft)
+        _record_creation(draft, ledger_id, verifier_key)
+        os.link(draft, path)
+        _flush_folder(path.parent)
+    except FileExistsError as error:
+        raise LedgerExists(str(path)) from error
+    except OSError as error:
+        raise LedgerUnwritable(str(path), error.strerror or type(error).__name__) from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return verifier_key
+
+
+def _record_creation(path: Path, ledger_id: str, verifier_key: VerifierKey) -> None:
+    now = now_us()
+    created = LedgerCreated(ledger_id=ledger_id, record="record/1", log_public_key=verifier_key.public_key.hex(), created_at_us=now)
+    factory = LedgerFactory(Environment("RoundLedger", ledger_env(path, is_writable=True)))
+    try:
+        recorder = factory.application_recorder()
+        recorder.clock = lambda: now
+        events: list[EventBytes] = [event_bytes(created)]
+        recorder.append_events(LEDGER_STREAM, 1, events)
+    finally:
+        factory.close()
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,177 @@
+"""RFC 6962 hashing of the record (`record/1`, items 3 and 4): pure, no store. On disk for ever: no byte of it may change.
+
+The tree is kept as its complete subtrees: node (level, index) covers the leaves index * 2^level up to below
+(index + 1) * 2^level; level 0 holds the leaves. A tree of any size is a few complete subtrees, its peaks, largest first.
+"""
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from ledger.errors import ProofMalformed
+
+__all__ = [
+    "EMPTY_ROOT",
+    "Node",
+    "append_digest",
+    "append_form",
+    "append_leaf",
+    "audit_path",
+    "leaf_bytes",
+    "leaf_hash",
+    "node_hash",
+    "path_length",
+    "peak_places",
+    "root_of_leaves",
+    "root_of_path",
+    "root_of_peaks",
+]
+
+EMPTY_ROOT = hashlib.sha256(b"").digest()
+_LEAF_MARK = b"leaf/1"
+_UNSIGNED_64 = 2**64
+
+
+class Node(NamedTuple):
+    """A complete subtree of 2^level leaves and its hash."""
+
+    level: int
+    node_index: int
+    node_hash: bytes
+
+
+def append_form(events: Iterable[bytes]) -> bytes:
+    """Return length (unsigned 32-bit big-endian) and bytes of each event in order: what append, outcome and round digest are over."""
+    parts: list[bytes] = []
+    for event in events:
+        parts.append(len(event).to_bytes(4, "big"))
+        parts.append(event)
+    return b"".join(parts)
+
+
+def append_digest(events: Iterable[bytes]) -> bytes:
+    """Return SHA-256 over the append form of the events."""
+    return hashlib.sha256(append_form(events)).digest()
+
+
+def leaf_bytes(stream: str, version_first: int, version_last: int, recorded_at_us: int, digest: bytes) -> bytes:
+    """Return the leaf data of one append; `digest` is its append digest.
+
+    Numbers are taken modulo 2^64: an altered row that holds a negative one gives another hash and no crash.
+    """
+    name = stream.encode("utf-8", "surrogatepass")
+    numbers = struct.pack(">3Q", version_first % _UNSIGNED_64, version_last % _UNSIGNED_64, recorded_at_us % _UNSIGNED_64)
+    return b"".join((_LEAF_MARK, (len(name) % 2**16).to_bytes(2, "big"), name, numbers, digest))
+
+
+def leaf_hash(leaf: bytes) -> bytes:
+    """Return the hash of a leaf with the leaf data `leaf`."""
+    return hashlib.sha256(b"\x00" + leaf).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of the inner node above `left` and `right`."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def append_leaf(peaks: Sequence[bytes], tree_size: int, leaf: bytes) -> tuple[list[bytes], list[Node]]:
+    """Return the peaks of the tree with one more leaf, and the inner nodes that this leaf finishes, lowest first.
+
+    `peaks` are those of the tree of `tree_size` leaves, largest first; `leaf` is the new leaf's hash.
+    """
+    grown = list(peaks)
+    finished: list[Node] = []
+    top, level, place = leaf, 0, tree_size
+    while place & 1:
+        top = node_hash(grown.pop(), top)
+        level += 1
+        place >>= 1
+        finished.append(Node(level, place, top))
+    grown.append(top)
+    return grown, finished
+
+
+def peak_places(tree_size: int) -> list[tuple[int, int]]:
+    """Return level and index of each peak of a tree of `tree_size` leaves, largest first."""
+    places: list[tuple[int, int]] = []
+    covered = 0
+    for level in range(tree_size.bit_length() - 1, -1, -1):
+        if tree_size >> level & 1:
+            places.append((level, covered >> level))
+            covered += 1 << level
+    return places
+
+
+def root_of_peaks(peaks: Sequence[bytes]) -> bytes:
+    """Return the root of the tree with these peaks, largest first; SHA-256 of nothing where there are none."""
+    if not peaks:
+        return EMPTY_ROOT
+    root = peaks[-1]
+    for peak in reversed(peaks[:-1]):
+        root = node_hash(peak, root)
+    return root
+
+
+def root_of_leaves(leaves: Iterable[bytes]) -> tuple[int, bytes]:
+    """Return the number of leaf hashes and the root of the tree over them; holds no more than the peaks."""
+    peaks: list[bytes] = []
+    tree_size = 0
+    for leaf in leaves:
+        peaks, _ = append_leaf(peaks, tree_size, leaf)
+        tree_size += 1
+    return tree_size, root_of_peaks(peaks)
+
+
+def _split(count: int) -> int:
+    """Return the largest power of two below `count`, which is 2 or more."""
+    return 1 << (count - 1).bit_length() - 1
+
+
+def _range_root(first: int, count: int, node_at: Callable[[int, int], bytes]) -> bytes:
+    if count & (count - 1) == 0:
+        level = count.bit_length() - 1
+        return node_at(level, first >> level)
+    left = _split(count)
+    return node_hash(_range_root(first, left, node_at), _range_root(first + left, count - left, node_at))
+
+
+def audit_path(leaf_index: int, tree_size: int, node_at: Callable[[int, int], bytes]) -> list[bytes]:
+    """Return the audit path of a leaf, from the leaf's neighbour up; `node_at` reads a complete subtree by level and index."""
+    path: list[bytes] = []
+    first, count = 0, tree_size
+    while count > 1:
+        left = _split(count)
+        if leaf_index - first < left:
+            path.append(_range_root(first + left, count - left, node_at))
+            count = left
+        else:
+            path.append(_range_root(first, left, node_at))
+            first, count = first + left, count - left
+    path.reverse()
+    return path
+
+
+def path_length(leaf_index: int, tree_size: int) -> int:
+    """Return the number of hashes in the audit path of a leaf of a tree."""
+    length, place, count = 0, leaf_index, tree_size
+    while count > 1:
+        left = _split(count)
+        place, count = (place, left) if place < left else (place - left, count - left)
+        length += 1
+    return length
+
+
+def root_of_path(leaf_index: int, tree_size: int, leaf: bytes, path: Sequence[bytes]) -> bytes:
+    """Return the root that `path` leads to from the leaf hash `leaf`; raises ProofMalformed for a path of another length."""
+    length = path_length(leaf_index, tree_size) if 0 <= leaf_index < tree_size else -1
+    if len(path) != length:
+        raise ProofMalformed(leaf_index, tree_size, length, len(path))
+    root, place, last = leaf, leaf_index, tree_size - 1
+    for sibling in path:
+        # A leaf without a neighbour on its right rises to the level where it has one on its left.
+        while place == last and not place & 1:
+            place, last = place >> 1, last >> 1
+        root = node_hash(sibling, root) if place & 1 else node_hash(root, sibling)
+        place, last = place >> 1, last >> 1
+    return root

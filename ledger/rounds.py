@@ -1,0 +1,274 @@
+"""Rounds: opened and paid for before an outcome exists, played from a committed seed, settled in one append.
+
+A round is two transactions. After the first the wager, the nonce and the commitment to the round key are on disk;
+after the second the whole outcome is. Between the two a crash leaves an open round, and its outcome is already fixed:
+`finish_round` plays it from the same seed and nonce.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+from eventsourcing.application import Application
+from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper
+from eventsourcing.utils import Environment, EnvType
+
+from engines.game import EventBytes, Outcome
+from engines.rules import GameRules
+from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
+from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, check_same_bet, check_terms
+from ledger.codec import LedgerMapper, event_bytes, parse_event
+from ledger.creation import create_ledger, ledger_env
+from ledger.epochs import WriterEpochs
+from ledger.errors import AccountUnknown, EpochEnded, KeyMismatch, LedgerEmpty, RoundAmbiguous, RoundNotOpen, RoundUnknown, TextInvalid
+from ledger.keys import default_keys_dir, load_seed_key
+from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
+from ledger.merkle import append_form
+from ledger.money import check_bet, check_mode, is_bet_allowed
+from ledger.profile import Profile, default_profile
+from ledger.references import RoundIds
+from ledger.seeds import round_key, round_key_commitment
+from ledger.sqlite import LedgerFactory, LedgerRecorder
+from ledger.sqlite_schema import check_ledger_file
+from ledger.store import LEDGER_STREAM, ROUND_STREAM, AccountRow, EventRow
+
+__all__ = ["RoundLedger"]
+
+_PREFIX_MIN = 8  # characters of a round id that stand for it
+_EXTERNAL_MARK = "ext:"
+
+
+class RoundLedger(Application[str]):
+    """A ledger of rounds in an SQLite file. Make it with `create`, `open_for_writing` or `open_for_reading`, and close it."""
+
+    def __init__(self, path: Path, seed_key: bytes | None = None) -> None:
+        self.path = path
+        super().__init__(ledger_env(path, is_writable=seed_key is not None))
+        self.profile: Profile | None = None  # the default one
+        self._round_ids = RoundIds()
+        self._epochs = WriterEpochs(self.store, seed_key, where=str(path))
+        self._is_closed = False
+
+    @classmethod
+    def create(cls, path: Path, keys_dir: Path | None = None) -> Self:
+        """Make a new ledger and its keys and open it for writing; raises LedgerExists, KeysExist, LedgerUnwritable."""
+        create_ledger(path, keys_dir or default_keys_dir(path))
+        return cls.open_for_writing(path, keys_dir)
+
+    @classmethod
+    def open_for_writing(cls, path: Path, keys_dir: Path | None = None) -> Self:
+        """Open a ledger to record in it; raises LedgerMissing and its kin, KeyMissing, KeyUnreadable."""
+        check_ledger_file(path)
+        return cls(path, load_seed_key(keys_dir or default_keys_dir(path)))
+
+    @classmethod
+    def open_for_reading(cls, path: Path) -> Self:
+        """Open a ledger to read it, without keys; creates nothing, and no writer waits for it. Raises LedgerMissing and its kin."""
+        check_ledger_file(path)
+        return cls(path)
+
+    def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
+        """Return the settings given and none of the process's environment, which the library lets win otherwise."""
+        return Environment(name, env or {})
+
+    def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
+        """Return the factory for SQLite."""
+        return LedgerFactory(env)
+
+    def construct_mapper(self) -> Mapper[str]:
+        """Return the validating mapper."""
+        return LedgerMapper()
+
+    def construct_recorder(self) -> ApplicationRecorder:
+        """Return the recorder, which is also the store."""
+        recorder = super().construct_recorder()
+        assert isinstance(recorder, LedgerRecorder)
+        self.store: LedgerRecorder = recorder
+        return recorder
+
+    def close(self) -> None:
+        """Close the writer's epoch and the file."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._epochs.close()
+        finally:
+            super().close()
+
+    def __del__(self) -> None:
+        # Nothing is recorded while the interpreter takes things down: an epoch that was not closed stays open.
+        with contextlib.suppress(AttributeError):
+            self.factory.close()
+
+    def created(self) -> LedgerCreated:
+        """Return the first event of the ledger, which holds its id and its public key; raises LedgerEmpty."""
+        events = self.store.stream_events(LEDGER_STREAM)
+        event = parse_event(events[0]) if events else None
+        if not isinstance(event, LedgerCreated):
+            raise LedgerEmpty(str(self.path))
+        return event
+
+    def open_account(self, name: str, currency: str) -> str:
+        """Open an account and return its reference; raises AccountExists, CurrencyUnknown, TextInvalid."""
+        return open_account(self.store, name, currency)
+
+    def move_funds(self, account_ref: str, amount_minor: int, reason: FundsReason = "deposit") -> int:
+        """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort."""
+        return move_funds(self.store, account_ref, amount_minor, reason)
+
+    def account(self, account: str) -> AccountRow:
+        """Return the account with this name or reference; raises AccountUnknown."""
+        return find_account(self.store, account)
+
+    def open_round(self, account_ref: str, game: Game, mode: str, bet_minor: int, **terms: Unpack[BetTerms]) -> Opened:
+        """Take the bet in one transaction: nonce, slot, cost, `round_opened`.
+
+        The same idempotency key again gives the round that it opened, or IdempotencyConflict where the bet is another.
+        Raises ModeUnknown, BetNotAllowed, TextInvalid, AccountUnknown, RoundInPlay, FundsShort.
+        """
+        self._check_bet(account_ref, game.rules, mode, bet_minor)
+        bet = Bet(account_ref, game.rules.game, mode, bet_minor, **terms)
+        check_terms(bet)
+        while True:
+            draft = Draft(bet, game, self._epochs.current(), self.profile or default_profile())
+            try:
+                row = self.store.open_round(draft.opening(self._round_ids.next()), draft.event_of)
+            except EpochEnded:
+                self._epochs.forget(draft.epoch)
+                continue
+            if not row.is_repeat:
+                assert draft.event is not None
+                return Opened(row.round_id, draft.event, row.data, draft.key)
+            opened = self._reopened(row.round_id, row.data, is_repeat=True)
+            check_same_bet(opened, bet)
+            return opened
+
+    def _check_bet(self, account_ref: str, rules: GameRules, mode: str, bet_minor: int) -> None:
+        check_mode(rules, mode)
+        if not is_bet_allowed(rules, bet_minor):
+            account = self.store.account(account_ref)
+            if account is None:
+                raise AccountUnknown(account_ref)
+            check_bet(rules, bet_minor, account.currency)
+
+    def _reopened(self, round_id: str, opening: bytes, *, is_repeat: bool = False) -> Opened:
+        """Return a recorded opening with its round key, which must be the one that was committed to."""
+        event = parse_event(EventRow(ROUND_STREAM + round_id, 1, "round_opened/1", opening))
+        assert isinstance(event, RoundOpened)
+        key = round_key(self._epochs.seed_of(event.epoch), event.game, event.client_seed, event.nonce)
+        commitment = round_key_commitment(key).hex()
+        if commitment != event.round_key_commitment:
+            raise KeyMismatch(f"round key of {round_id}", f"one of commitment {event.round_key_commitment}", commitment)
+        return Opened(round_id, event, opening, key, is_repeat)
+
+    def settle_round(self, opened: Opened, outcome: Outcome) -> RoundSettled:
+        """Record the outcome and `round_settled` in one transaction and one append, credit the win, free the slot.
+
+        Raises RoundUnknown, RoundNotOpen.
+        """
+        game_form = append_form([state for _, state in outcome.events])
+        settled: RoundSettled | None = None
+
+        def events_of(balance_minor: int, now: int) -> Sequence[EventBytes]:
+            nonlocal settled
+            settled = RoundSettled(
+                total_win_minor=outcome.total_win_minor,
+                base_win_minor=outcome.base_win_minor,
+                feature_win_minor=outcome.feature_win_minor,
+                ended=outcome.ended,  # type: ignore[arg-type]
+                state_out=outcome.state_out,
+                balance_after_minor=balance_minor,
+                outcome_digest=hashlib.sha256(game_form).hexdigest(),
+                round_digest=hashlib.sha256(append_form([opened.data]) + game_form).hexdigest(),
+                settled_at_us=now,
+            )
+            return [*outcome.events, event_bytes(settled)]
+
+        self.store.settle_round(opened.round_id, outcome.total_win_minor, events_of)
+        assert settled is not None
+        return settled
+
+    def play(
+        self, account_ref: str, game: Game, mode: str, bet_minor: int, *, choices: Sequence[int] = (), **terms: Unpack[BetTerms]
+    ) -> Played:
+        """Open, play and settle a round; raises as `open_round` and `settle_round`.
+
+        Under an idempotency key that is there already, the round as it was recorded, finished now if it is still open.
+        """
+        opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
+        if opened.is_repeat:
+            settled = self._settled(opened.round_id)
+            if settled is not None:
+                return Played(opened.round_id, opened.event, settled, True)
+            check_game(opened, game)
+        return self._play_opened(opened, game, choices)
+
+    def _play_opened(self, opened: Opened, game: Game, choices: Sequence[int]) -> Played:
+        event = opened.event
+        outcome = game.play(opened.key, event.mode, event.bet_minor, dict(event.state_in), choices)
+        return Played(opened.round_id, event, self.settle_round(opened, outcome), opened.is_repeat)
+
+    def _settled(self, round_id: str) -> RoundSettled | None:
+        for row in reversed(self.round_events(round_id)):
+            event = parse_event(row)
+            if isinstance(event, RoundSettled):
+                return event
+        return None
+
+    def finish_round(self, round_id: str, game: Game, choices: Sequence[int] = ()) -> Played:
+        """Play and settle a round that was cut off after its opening, from the same seed and nonce.
+
+        Raises RoundUnknown, RoundNotOpen, GameMismatch for another game, rules or build, EpochUnknown, KeyMismatch.
+        """
+        events = self.round_events(round_id)
+        row = self.store.round(round_id)
+        if not events or row is None:
+            raise RoundUnknown(round_id, "it has no events")
+        if row.status != "open":
+            raise RoundNotOpen(round_id, row.status)
+        opened = self._reopened(round_id, events[0].data)
+        check_game(opened, game)
+        return self._play_opened(opened, game, choices)
+
+    def round_in_play(self, account_ref: str) -> tuple[str, RoundOpened] | None:
+        """Return id and opening of the account's round in play, None where there is none."""
+        account = self.store.account(account_ref)
+        if account is None or not account.round_in_play:
+            return None
+        events = self.round_events(account.round_in_play)
+        event = parse_event(events[0]) if events else None
+        if not isinstance(event, RoundOpened):
+            raise RoundUnknown(account.round_in_play, "it has no opening")
+        return account.round_in_play, event
+
+    def round_events(self, round_id: str) -> list[EventRow]:
+        """Return stream, version, topic and bytes of a round's events in order; none where the round is unknown."""
+        return self.store.stream_events(ROUND_STREAM + round_id)
+
+    def find_round(self, wanted: str) -> str:
+        """Return the round meant by an id, by its first eight characters or more, or by `ext:` and the operator's reference.
+
+        Raises RoundUnknown, RoundAmbiguous.
+        """
+        try:
+            check_text("round", wanted)
+        except TextInvalid as error:
+            raise RoundUnknown(ascii(wanted)[:80], f"{error.limit} wanted") from error
+        if wanted.startswith(_EXTERNAL_MARK):
+            external_ref = wanted.removeprefix(_EXTERNAL_MARK)
+            found = self.store.round_ids_of(external_ref=external_ref) if external_ref else []
+            reason = "no round carries this reference of the operator"
+        elif wanted and (self.store.round(wanted) or self.round_events(wanted)):
+            return wanted
+        elif len(wanted) < _PREFIX_MIN:
+            found, reason = [], f"an id is cut to {_PREFIX_MIN} characters at least"
+        else:
+            found, reason = self.store.round_ids_of(prefix=wanted), "no id is or starts with this"
+        if not found:
+            raise RoundUnknown(wanted, reason)
+        if len(found) > 1:
+            raise RoundAmbiguous(wanted, tuple(found))
+        return found[0]

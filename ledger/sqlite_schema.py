@@ -1,0 +1,141 @@
+"""Tables of a ledger on SQLite, and what a file must look like to be taken for one. On disk for ever."""
+
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from ledger.errors import LedgerDamaged, LedgerEmpty, LedgerError, LedgerLocked, LedgerMissing, LedgerNewer, LedgerUnwritable, NotALedger
+
+__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "create_tables", "ledger_error", "ledger_uri"]
+
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 5
+_MAGIC = b"SQLite format 3\0"
+
+# AUTOINCREMENT: the number of a lost last row is never given out again. Column `rowid` is what the library's SQL names.
+_TABLES = """
+CREATE TABLE stored_events (
+  rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+  originator_id TEXT NOT NULL, originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL,
+  UNIQUE (originator_id, originator_version));
+CREATE TABLE leaves (
+  leaf_index INTEGER PRIMARY KEY,
+  stream TEXT NOT NULL, version_first INTEGER NOT NULL, version_last INTEGER NOT NULL,
+  recorded_at_us INTEGER NOT NULL, leaf_hash BLOB NOT NULL,
+  UNIQUE (stream, version_first));
+CREATE TABLE nodes (
+  level INTEGER NOT NULL, node_index INTEGER NOT NULL, node_hash BLOB NOT NULL,
+  PRIMARY KEY (level, node_index)) WITHOUT ROWID;
+CREATE TABLE accounts (
+  account_ref TEXT PRIMARY KEY, version INTEGER NOT NULL, currency TEXT NOT NULL,
+  balance_minor INTEGER NOT NULL CHECK (balance_minor >= 0), round_in_play TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE account_names (account_ref TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+CREATE TABLE epochs (
+  epoch INTEGER PRIMARY KEY, seed_commitment TEXT NOT NULL UNIQUE, sealed_seed BLOB NOT NULL, writer_ref TEXT NOT NULL,
+  next_nonce INTEGER NOT NULL, is_closed INTEGER NOT NULL);
+CREATE TABLE rounds (
+  round_id TEXT PRIMARY KEY, account_ref TEXT NOT NULL, game TEXT NOT NULL, external_ref TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL) WITHOUT ROWID;
+CREATE UNIQUE INDEX rounds_by_idempotency_key ON rounds (idempotency_key) WHERE idempotency_key <> '';
+CREATE INDEX rounds_by_external_ref ON rounds (external_ref) WHERE external_ref <> '';
+"""
+
+
+def _refusals() -> list[str]:
+    return [
+        f"CREATE TRIGGER {table}_no_{action.lower()} BEFORE {action} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, 'the record is append-only: no {action} on {table}'); END"
+        for table in ("stored_events", "leaves", "nodes")
+        for action in ("UPDATE", "DELETE")
+    ]
+
+
+def ledger_uri(path: Path, *, writable: bool) -> str:
+    """Return the SQLite URI of a ledger; neither way of opening creates the file.
+
+    On a medium that cannot be written, where SQLite can make no index of its write-ahead log, a file without such a log
+    is read as one that nobody changes.
+    """
+    location = "file:" + quote(str(path.absolute()))
+    if writable:
+        return location + "?mode=rw"
+    log = path.with_name(path.name + "-wal")
+    if _is_unwritable_medium(path.parent) and not (log.exists() and log.stat().st_size):
+        return location + "?immutable=1"
+    return location + "?mode=ro"
+
+
+def _is_unwritable_medium(folder: Path) -> bool:
+    import os
+
+    return not os.access(folder, os.W_OK) or bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+
+
+def ledger_error(path: str, error: sqlite3.Error) -> LedgerError:
+    """Return the error of ours that an SQLite error means."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LedgerLocked(path, BUSY_SECONDS)
+    if primary == sqlite3.SQLITE_NOTADB:
+        return NotALedger(path, "something that is no SQLite file")
+    if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return LedgerUnwritable(path, str(error))
+    return LedgerDamaged(path, str(error))
+
+
+def create_tables(path: Path) -> None:
+    """Make the tables of a new ledger in the file at `path`, which SQLite creates."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            statements = [statement for statement in _TABLES.split(";\n") if statement.strip()]
+            for statement in ["BEGIN IMMEDIATE", *statements, *_refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
+                connection.execute(statement)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ledger_error(str(path), error) from error
+
+
+def check_ledger_file(path: Path) -> None:
+    """Raise what keeps the file at `path` from being opened as a ledger: LedgerMissing, LedgerEmpty, NotALedger, LedgerNewer …"""
+    name = str(path)
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except FileNotFoundError as error:
+        raise LedgerMissing(name) from error
+    except IsADirectoryError as error:
+        raise NotALedger(name, "a folder") from error
+    except OSError as error:
+        raise NotALedger(name, error.strerror or type(error).__name__) from error
+    if not magic:
+        raise LedgerEmpty(name)
+    if magic != _MAGIC:
+        raise NotALedger(name, "something that is no SQLite file")
+    try:
+        connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True, timeout=BUSY_SECONDS)
+        try:
+            _check_tables(name, connection)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ledger_error(name, error) from error
+
+
+def _check_tables(name: str, connection: sqlite3.Connection) -> None:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version > SCHEMA_VERSION and "stored_events" in tables:
+        raise LedgerNewer(name, SCHEMA_VERSION, version)
+    if not tables:
+        raise LedgerEmpty(name)
+    missing = {"stored_events", "leaves", "nodes", "accounts", "account_names", "epochs", "rounds"} - tables
+    if missing:
+        raise NotALedger(name, f"a database without {', '.join(sorted(missing))}")
+    # Names alone: whether the triggers still stand is a matter of integrity, and other tools than ours report it.
+    if connection.execute("SELECT 1 FROM stored_events LIMIT 1").fetchone() is None:
+        raise LedgerEmpty(name)

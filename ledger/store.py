@@ -1,0 +1,220 @@
+"""What a store promises, whatever database it is on.
+
+Every method that writes is one transaction: the events of a stream that it adds are one append, and the append's leaf
+and the inner nodes that it finishes are written with them, or nothing is. Versions of a stream are without gaps.
+Times are microseconds since 1970 UTC, hashes of rows are bytes, commitments are hex as in the events.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from engines.game import EventBytes
+
+__all__ = [
+    "ACCOUNT_STREAM",
+    "EPOCH_STREAM",
+    "LEDGER_STREAM",
+    "ROUND_STREAM",
+    "AccountRow",
+    "EpochRow",
+    "EventRow",
+    "LeafRow",
+    "OpenedRow",
+    "Opening",
+    "RoundRecord",
+    "RoundRow",
+    "Store",
+    "Tree",
+]
+
+ROUND_STREAM, ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM = "round/", "account/", "epoch/", "ledger"
+
+
+class EventRow(NamedTuple):
+    """An event as it is stored: its place, its topic `<kind>/<v>` and its canonical bytes."""
+
+    stream: str
+    version: int
+    topic: str
+    data: bytes
+
+
+class LeafRow(NamedTuple):
+    """An append and its leaf."""
+
+    leaf_index: int
+    stream: str
+    version_first: int
+    version_last: int
+    recorded_at_us: int
+    leaf_hash: bytes
+
+
+class Tree(NamedTuple):
+    """The number of leaves and the root over them."""
+
+    size: int
+    root: bytes
+
+
+class RoundRecord(NamedTuple):
+    """All that is recorded of one stream, read at one moment.
+
+    `paths` holds an audit path for each append, to the root of `tree`; in bulk reading there are none and `tree` is None.
+    """
+
+    stream: str
+    events: tuple[EventRow, ...]
+    appends: tuple[LeafRow, ...]
+    paths: tuple[tuple[bytes, ...], ...] = ()
+    tree: Tree | None = None
+
+    @property
+    def round_id(self) -> str:
+        """The id of the round, where the stream is a round's."""
+        return self.stream.removeprefix(ROUND_STREAM)
+
+
+class AccountRow(NamedTuple):
+    """An account as its last transaction left it; `round_in_play` is empty where none is."""
+
+    account_ref: str
+    version: int
+    currency: str
+    balance_minor: int
+    round_in_play: str
+
+
+class EpochRow(NamedTuple):
+    """A seed epoch; `next_nonce` is also the number of rounds opened in it."""
+
+    epoch: int
+    seed_commitment: str
+    sealed_seed: bytes
+    writer_ref: str
+    next_nonce: int
+    is_closed: bool
+
+
+class RoundRow(NamedTuple):
+    """A round as its last transaction left it; `version` is that of its last event."""
+
+    round_id: str
+    account_ref: str
+    game: str
+    external_ref: str
+    idempotency_key: str
+    status: str
+    version: int
+
+
+class Opening(NamedTuple):
+    """What opening a round asks of the store."""
+
+    round_id: str
+    account_ref: str
+    game: str
+    cost_minor: int
+    external_ref: str
+    idempotency_key: str
+    epoch: int
+
+
+class OpenedRow(NamedTuple):
+    """The bytes of a `round_opened`; `is_repeat` where an earlier transaction wrote them under the same idempotency key."""
+
+    round_id: str
+    data: bytes
+    is_repeat: bool
+
+
+class Store(Protocol):
+    """A ledger's events, tree and tables."""
+
+    clock: Callable[[], int]
+
+    def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
+        """Add events to a stream that no table is kept for; raises VersionConflict."""
+
+    def open_account(self, account_ref: str, name: str, currency: str, event_of: Callable[[int], EventBytes]) -> None:
+        """Add an account and the name it stands for; `event_of` is called with the time. Raises AccountExists."""
+
+    def move_funds(self, account_ref: str, amount_minor: int, event_of: Callable[[int, int], EventBytes]) -> int:
+        """Change a balance and return it; `event_of` is called with the new balance and the time.
+
+        Raises AccountUnknown, and FundsShort where the balance would fall below 0.
+        """
+
+    def start_epoch(self, seed_commitment: str, sealed_seed: bytes, writer_ref: str, event_of: Callable[[int, int], EventBytes]) -> int:
+        """Add an epoch and return its number; `event_of` is called with the number and the time."""
+
+    def close_epoch(self, epoch: int, event_of: Callable[[int, int], EventBytes]) -> None:
+        """Close an epoch unless it is closed; `event_of` is called with its number of rounds and the time."""
+
+    def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
+        """Take the epoch's next nonce, the account's slot and the cost; `event_of` is called with the account, the nonce and the time.
+
+        Under an idempotency key that is there already, nothing is taken and the row of that round is returned.
+        Raises AccountUnknown, RoundInPlay, FundsShort, and EpochEnded where the epoch was closed.
+        """
+
+    def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:
+        """Add a round's last events, credit the win, free the slot and return the balance.
+
+        `events_of` is called with the new balance and the time. Raises RoundUnknown or RoundNotOpen.
+        """
+
+    def account(self, account_ref: str) -> AccountRow | None:
+        """Return an account."""
+
+    def account_ref(self, name: str) -> str | None:
+        """Return the reference of the account with this name."""
+
+    def account_name(self, account_ref: str) -> str | None:
+        """Return the name that a reference stands for; None also where it was erased."""
+
+    def epoch(self, epoch: int) -> EpochRow | None:
+        """Return an epoch."""
+
+    def last_epoch(self) -> EpochRow | None:
+        """Return the epoch that was started last."""
+
+    def round(self, round_id: str) -> RoundRow | None:
+        """Return a round's row."""
+
+    def round_ids_of(self, *, prefix: str = "", external_ref: str = "", limit: int = 6) -> list[str]:
+        """Return up to `limit` ids that start with `prefix`, or that carry the operator's reference."""
+
+    def streams(self, prefix: str) -> list[str]:
+        """Return the names of the streams that start with `prefix`, sorted."""
+
+    def stream_events(self, stream: str) -> list[EventRow]:
+        """Return the events of a stream in order."""
+
+    def stream_appends(self, stream: str) -> list[LeafRow]:
+        """Return the appends of a stream in order."""
+
+    def tree(self) -> Tree:
+        """Return size and root; raises TreeBroken where a node is missing."""
+
+    def round_record(self, stream: str) -> RoundRecord:
+        """Return a stream's events, appends, audit paths and tree, read at one moment; raises TreeBroken."""
+
+    def leaf_hashes(self, leaf_first: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Iterate over index and hash of the leaves in order."""
+
+    def tree_size(self) -> int:
+        """Return the number of leaves."""
+
+    def streams_touched(self, leaf_first: int, leaf_end: int) -> list[str]:
+        """Return the round streams with an append in this range of leaves, each once."""
+
+    def records_of(self, streams: Sequence[str], *, topics: Sequence[str] = ()) -> Iterator[RoundRecord]:
+        """Iterate over the named streams in the order given, without audit paths."""
+
+    def round_records(self, leaf_first: int = 0, leaf_end: int | None = None, *, topics: Sequence[str] = ()) -> Iterator[RoundRecord]:
+        """Iterate over the rounds whose first append is a leaf in the range, in the order of opening.
+
+        With `topics` only those events are read. A round without events, or events without a leaf, is not left out:
+        the second kind comes after all others, where the range is open to the end.
+        """

@@ -1,0 +1,87 @@
+"""Is this the record that was written, whole and unchanged? One round's bytes against their leaves and the tree's root."""
+
+import json
+from collections.abc import Sequence
+
+from engines.canonical import canonical_json
+from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_path
+from ledger.store import LeafRow, RoundRecord
+from replay.verdict import Finding
+
+__all__ = ["check_record"]
+
+
+def check_record(record: RoundRecord) -> list[Finding]:
+    """Return where a round's stored events depart from their leaves, their topics or the canonical form.
+
+    Where the record was read with audit paths and a tree, each leaf must lead to the root. All findings are of
+    severity `integrity`, and one altered event is one finding: its bytes first, else its append's leaf.
+    """
+    findings = _check_versions(record)
+    for append in record.appends:
+        findings.extend(_check_append(record, append))
+    if not findings and record.tree is not None:
+        findings.extend(_check_paths(record))
+    return findings
+
+
+def _finding(code: str, event_index: int, where: str, want: str, got: str) -> Finding:
+    return Finding(code, "integrity", event_index, -1, where, want, got, f"{where}: want {want}, got {got}")
+
+
+def _check_versions(record: RoundRecord) -> list[Finding]:
+    """Return at most one finding: that versions have a gap, or that appends and events do not cover each other."""
+    for place, event in enumerate(record.events):
+        if event.version != place + 1:
+            return [_finding("version_gap", place, "versions of the stream", str(place + 1), str(event.version))]
+    expected = 1
+    for append in record.appends:
+        if append.version_first != expected or append.version_last < append.version_first:
+            got = f"{append.version_first} to {append.version_last}"
+            return [_finding("append_gap", expected - 1, f"append of leaf {append.leaf_index}", f"versions from {expected}", got)]
+        expected = append.version_last + 1
+    if expected != len(record.events) + 1:
+        got = f"{len(record.events)} events"
+        return [_finding("events_missing", len(record.events), "events of the stream", f"{expected - 1} by the leaves", got)]
+    return []
+
+
+def _check_append(record: RoundRecord, append: LeafRow) -> list[Finding]:
+    events = record.events[append.version_first - 1 : append.version_last]
+    findings = []
+    for event in events:
+        findings.extend(_check_form(event.version - 1, event.topic, event.data))
+    leaf = leaf_bytes(
+        record.stream, append.version_first, append.version_last, append.recorded_at_us, append_digest([event.data for event in events])
+    )
+    if leaf_hash(leaf) != append.leaf_hash and not findings:
+        where = f"leaf {append.leaf_index}, over events {append.version_first - 1} to {append.version_last - 1}"
+        findings.append(_finding("leaf", append.version_first - 1, where, append.leaf_hash.hex(), leaf_hash(leaf).hex()))
+    return findings
+
+
+def _check_form(event_index: int, topic: str, data: bytes) -> Sequence[Finding]:
+    where = f"event {event_index}"
+    try:
+        values = json.loads(data)
+        canonical = canonical_json(values)
+        named = f"{values['kind']}/{values['v']}"
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return [_finding("event_bytes", event_index, where, "a canonical JSON object with kind and v", repr(data[:60]))]
+    if canonical != data:
+        return [_finding("event_bytes", event_index, where, "canonical JSON", repr(data[:60]))]
+    if named != topic:
+        return [_finding("topic", event_index, f"topic of event {event_index}", named, topic)]
+    return []
+
+
+def _check_paths(record: RoundRecord) -> list[Finding]:
+    tree = record.tree
+    assert tree is not None
+    findings = []
+    for append, path in zip(record.appends, record.paths, strict=True):
+        root = root_of_path(append.leaf_index, tree.size, append.leaf_hash, path)
+        if root != tree.root:
+            where = f"audit path of leaf {append.leaf_index} in the tree of {tree.size}"
+            findings.append(_finding("leaf_path", append.version_first - 1, where, tree.root.hex(), root.hex()))
+    return findings

@@ -1,0 +1,154 @@
+"""The order of a round's events: which of them make up a spin, and which stand where none of their kind may."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engines.game_events import (
+    CapHit,
+    Drop,
+    FeatureEnded,
+    FeatureTrigger,
+    GameEvent,
+    MultiplierChange,
+    Prize,
+    SpinEnded,
+    SpinStarted,
+    Tumble,
+    Win,
+)
+from replay.referee.notebook import Notebook
+
+__all__ = ["SpinRecord", "Step", "split_spins"]
+
+Placed = tuple[int, GameEvent]
+RANKS = {"multiplier_change": 1, "cap_hit": 2, "prize": 3, "feature_trigger": 5, "spin_ended": 6, "feature_ended": 7}
+
+
+@dataclass(slots=True)
+class Step:
+    """A drop, what won on it and the tumble that followed."""
+
+    drop: tuple[int, Drop] | None = None
+    wins: list[tuple[int, Win]] = field(default_factory=list)
+    tumble: tuple[int, Tumble] | None = None
+    is_inferred: bool = False  # a step whose drop is missing together with the tumble before it
+
+
+@dataclass(slots=True)
+class SpinRecord:
+    """The recorded events of one spin; None where there is none such."""
+
+    index_first: int
+    start: tuple[int, SpinStarted] | None = None
+    steps: list[Step] = field(default_factory=list)
+    change: tuple[int, MultiplierChange] | None = None
+    cap_of_win: tuple[int, CapHit] | None = None
+    prize: tuple[int, Prize] | None = None
+    cap_of_prize: tuple[int, CapHit] | None = None
+    trigger: tuple[int, FeatureTrigger] | None = None
+    ended: tuple[int, SpinEnded] | None = None
+    feature_ended: tuple[int, FeatureEnded] | None = None
+    prize_extra_minor: int = 0  # of prizes beside the first
+    rank: int = 0
+    index_last: int = 0
+
+
+def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord]:
+    """Return the spins of a round; an event out of place is a finding and is kept in the place of its kind if that is free."""
+    spins: list[SpinRecord] = []
+    before: Placed | None = None
+    for placed in events:
+        index, event = placed
+        spin = spins[-1] if spins else None
+        if before is not None and event == before[1] and not isinstance(event, Win):
+            _misplaced(notebook, placed, "the event once")
+            continue
+        before = placed
+        if isinstance(event, SpinStarted):
+            spins.append(SpinRecord(index, start=(index, event)))
+        elif spin is None or (spin.ended is not None and isinstance(event, Drop) and event.stops):
+            notebook.spin_index = len(spins)
+            notebook.add("spin_started_missing", "integrity", index, "", what="first event", want="spin_started", got=event.kind)
+            spins.append(SpinRecord(index))
+            _place(spins[-1], placed, notebook)
+        else:
+            notebook.spin_index = len(spins) - 1
+            _place(spin, placed, notebook)
+        spins[-1].index_last = index
+    return spins
+
+
+def _misplaced(notebook: Notebook, placed: Placed, want: str) -> None:
+    index, event = placed
+    notebook.add("event_order", "integrity", index, f"event {event.kind}", what="order", want=want, got=f"{event.kind} at index {index}")
+
+
+def _place(spin: SpinRecord, placed: Placed, notebook: Notebook) -> None:
+    event = placed[1]
+    if isinstance(event, (Drop, Win, Tumble)):
+        if spin.ended is not None:
+            _misplaced(notebook, placed, "spin_started or feature_ended")
+            return
+        if spin.rank:
+            _misplaced(notebook, placed, "drops, wins and tumbles before what comes at rest")
+        _place_in_step(spin, placed)
+        return
+    rank = RANKS[event.kind]
+    if isinstance(event, CapHit) and (spin.prize is not None or spin.cap_of_win is not None):
+        rank = 4
+    if rank < spin.rank or _is_taken(spin, placed, rank):
+        _misplaced(notebook, placed, "one of its kind, in the order of a spin at rest")
+        if isinstance(event, Prize) and spin.prize is not None:
+            spin.prize_extra_minor += event.prize_minor
+    if not _is_taken(spin, placed, rank):
+        _fill(spin, placed, rank)
+    spin.rank = max(spin.rank, rank)
+
+
+def _place_in_step(spin: SpinRecord, placed: Placed) -> None:
+    index, event = placed
+    if isinstance(event, Drop):
+        spin.steps.append(Step(drop=(index, event)))
+        return
+    if not spin.steps or spin.steps[-1].tumble is not None:
+        spin.steps.append(Step())
+    if isinstance(event, Win):
+        spin.steps[-1].wins.append((index, event))
+    elif isinstance(event, Tumble):
+        spin.steps[-1].tumble = (index, event)
+
+
+def _is_taken(spin: SpinRecord, placed: Placed, rank: int) -> bool:
+    event = placed[1]
+    if isinstance(event, CapHit):
+        return (spin.cap_of_prize if rank == RANKS["cap_hit"] + 2 else spin.cap_of_win) is not None
+    slots: dict[type[GameEvent], object] = {
+        MultiplierChange: spin.change,
+        Prize: spin.prize,
+        FeatureTrigger: spin.trigger,
+        SpinEnded: spin.ended,
+        FeatureEnded: spin.feature_ended,
+    }
+    return slots[type(event)] is not None
+
+
+def _fill(spin: SpinRecord, placed: Placed, rank: int) -> None:
+    index, event = placed
+    match event:
+        case MultiplierChange():
+            spin.change = (index, event)
+        case CapHit():
+            if rank == RANKS["cap_hit"]:
+                spin.cap_of_win = (index, event)
+            else:
+                spin.cap_of_prize = (index, event)
+        case Prize():
+            spin.prize = (index, event)
+        case FeatureTrigger():
+            spin.trigger = (index, event)
+        case SpinEnded():
+            spin.ended = (index, event)
+        case FeatureEnded():
+            spin.feature_ended = (index, event)
+        case _:
+            pass

@@ -1,0 +1,216 @@
+"""One round's game events from the first spin to the last, held against the rules; the random numbers are never seen.
+
+After a finding the walk goes on from what is recorded, so that one cause gives one finding. A value is right where it
+follows from the recorded values before it or from those that should stand there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engines.game_events import GameEvent
+from engines.rules import GameRules
+from replay.referee.board import walk_boards
+from replay.referee.grammar import SpinRecord, split_spins
+from replay.referee.notebook import Notebook
+from replay.referee.plan import distinct_values
+from replay.referee.rest import check_rest
+from replay.referee.spin_start import check_start
+from replay.referee.standing import Standing
+from replay.referee.tables import RefereeTables, tables_of
+from replay.referee.world import SpinScene
+from replay.verdict import Finding
+
+__all__ = ["RoundTotals", "RoundWalk", "referee_round", "walk_round"]
+
+
+class RoundTotals(NamedTuple):
+    """What the settlement of a round may say, the recorded or right value first; money in minor units.
+
+    `base` is the award of spin 0, `feature` of all others. An empty tuple is a value that the events do not tell.
+    """
+
+    ended: tuple[str, ...]
+    total: tuple[int, ...]
+    base: tuple[int, ...]
+    feature: tuple[int, ...]
+
+
+class RoundWalk(NamedTuple):
+    """The findings of a round and what its settlement may say."""
+
+    findings: list[Finding]
+    totals: RoundTotals
+
+
+def referee_round(
+    events: Sequence[tuple[int, GameEvent]], rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True
+) -> list[Finding]:
+    """Return what departs from the rules in one round's game events, each with its index in the round's stream.
+
+    `is_complete` is False for a round that is still in play: spins that are yet to come are then no finding. A
+    finding that would vanish under another reading of the rules names the reading. A limit reached is a warning.
+    """
+    return walk_round(events, rules, mode=mode, bet_minor=bet_minor, is_complete=is_complete).findings
+
+
+def walk_round(
+    events: Sequence[tuple[int, GameEvent]], rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True
+) -> RoundWalk:
+    """Return the findings of `referee_round` together with what the settlement of the round may say."""
+    tables = tables_of(rules)
+    walk = _walk(events, tables, mode, bet_minor, is_complete)
+    if any(finding.severity != "warning" for finding in walk.findings):
+        return walk._replace(findings=_with_assumptions(walk.findings, events, tables, mode, bet_minor, is_complete))
+    return walk
+
+
+def _walk(events: Sequence[tuple[int, GameEvent]], tables: RefereeTables, mode: str, bet_minor: int, is_complete: bool) -> RoundWalk:
+    notebook = Notebook()
+    standing = Standing()
+    cap_minor = tables.cap_minor(mode, bet_minor)
+    records = split_spins(events, notebook)
+    spin = 0
+    for number, record in enumerate(records):
+        following = records[number + 1] if number + 1 < len(records) else None
+        notebook.spin_index = spin
+        spin, strip_sets = check_start(tables, notebook, record, following, standing, mode=mode, spin=spin, cap_minor=cap_minor)
+        scene = SpinScene(tables, notebook, spin=spin, bet_minor=bet_minor, strip_sets=strip_sets)
+        boards = walk_boards(scene, record)
+        if spin == 0 and tables.is_bought(mode):
+            _check_bought_board(scene, record)
+        check_rest(scene, record, boards, standing, cap_minor)
+        if record.feature_ended is not None:
+            _check_feature_ended(tables, notebook, record, following, standing)
+        spin += 1
+    notebook.spin_index = max(spin - 1, 0)
+    if is_complete:
+        _check_end(tables, notebook, records, standing, events)
+    _weigh_spins(notebook, standing)
+    notebook.findings.sort(key=lambda finding: finding.event_index)
+    return RoundWalk(notebook.findings, _totals(records, standing))
+
+
+def _check_bought_board(scene: SpinScene, record: SpinRecord) -> None:
+    if not record.steps or record.steps[0].drop is None:
+        return
+    index, drop = record.steps[0].drop
+    tables = scene.tables
+    count = drop.symbols.count(tables.scatter)
+    is_noted = any(finding.event_index == index for finding in scene.notebook.findings)
+    if count not in tables.buy_scatters and not is_noted:
+        want = " or ".join(map(str, tables.buy_scatters))
+        scene.notebook.add("bought_scatters", "open", index, "drop 0", what="scatters bought", want=want, got=count, assumption="MLP-7")
+
+
+def _check_feature_ended(
+    tables: RefereeTables, notebook: Notebook, record: SpinRecord, following: SpinRecord | None, standing: Standing
+) -> None:
+    assert record.feature_ended is not None
+    index, event = record.feature_ended
+    if standing.free_played == 0:
+        is_lost = standing.spins_left is None or any(standing.spins_left)
+        if not is_lost:
+            got = f"an end of {event.spins_played} free spins"
+            notebook.add(
+                "feature_ended_invented", "integrity", index, "feature_ended", what="event", want="none without free spins", got=got
+            )
+        return
+    if following is not None and not standing.is_over_reported and not standing.over:
+        if standing.spins_left is not None and all(standing.spins_left):
+            want = f"{standing.spins_left[0]} spins more before the end"
+            notebook.add(
+                "feature_ended_early", "integrity", index, "feature_ended", what="event", want=want, got="the end of the free spins"
+            )
+        return
+    counts = {standing.free_played, standing.spins_right, standing.free_played - standing.free_unowed}
+    if event.spins_played not in counts:
+        want_count = standing.free_played
+        notebook.add("spins_played", "integrity", index, "feature_ended", what="free spins played", want=want_count, got=event.spins_played)
+    totals = _feature_totals(standing)
+    if totals and event.total_minor not in totals:
+        notebook.add("feature_total", "money", index, "feature_ended", what="total in minor units", want=totals[0], got=event.total_minor)
+
+
+def _base_awards(standing: Standing) -> tuple[int, ...]:
+    return distinct_values([*standing.awards_taken[:1], *standing.awards[:1], *standing.awards_right[:1]])
+
+
+def _feature_totals(standing: Standing) -> tuple[int, ...]:
+    """Return what the free spins may have added; empty where a spin is missing."""
+    if standing.is_award_unknown:
+        return ()
+    sums = [sum(awards[1:]) for awards in (standing.awards_taken, standing.awards, standing.awards_right)]
+    by_totals = [total - base for total in standing.totals or () for base in _base_awards(standing)]
+    return distinct_values(sums + [total for total in by_totals if total >= 0])
+
+
+def _check_end(
+    tables: RefereeTables, notebook: Notebook, records: list[SpinRecord], standing: Standing, events: Sequence[tuple[int, GameEvent]]
+) -> None:
+    """Check that the round ends where it should, and say so where a technical limit ended it."""
+    if not records:
+        notebook.add("spins_unplayed", "open", -1, "", what="round", want="a spin", got="no game event")
+        return
+    last = records[-1]
+    index = events[-1][0]
+    left = standing.spins_left
+    is_owed = left is not None and all(left) and not standing.over and not standing.is_over_reported
+    if is_owed and left is not None and standing.free_played >= tables.rules.limits.free_spins:
+        standing.over = "limit"
+    elif is_owed and left is not None:
+        number = notebook.add(
+            "spins_unplayed", "integrity", index, "", what="free spins left", want=f"{left[0]} spins more", got="the end of the round"
+        )
+        standing.spin_faults.append(number)
+    elif standing.free_played and last.feature_ended is None:
+        got = "the end of the round"
+        notebook.add("feature_ended_missing", "integrity", index, "feature_ended", what="event", want="the end of the free spins", got=got)
+    if standing.over == "limit":
+        got = "a technical limit reached"
+        notebook.add(
+            "limit_reached", "warning", index, "", what="end of the round", want="an end by the rules", got=got, assumption="ALL-5"
+        )
+
+
+def _weigh_spins(notebook: Notebook, standing: Standing) -> None:
+    """Make faults of spins awarded or played ones about money where a spin is withheld, or one too many paid."""
+    is_withheld = standing.free_played < standing.spins_right and standing.over not in ("capped", "limit")
+    extra = standing.awards[1 + standing.spins_right :]
+    if is_withheld or any(extra):
+        for number in standing.spin_faults:
+            notebook.raise_to_money(number)
+
+
+def _totals(records: list[SpinRecord], standing: Standing) -> RoundTotals:
+    ended = {"": ("played",), "capped": ("capped",), "limit": ("limit",), "maybe": ("capped", "played")}[standing.over]
+    if standing.is_over_reported:
+        ended = tuple(dict.fromkeys((*ended, "capped", "played", "limit")))
+    if standing.is_award_unknown or not records:
+        return RoundTotals(ended, standing.totals or (), _base_awards(standing), ())
+    return RoundTotals(ended, standing.totals or (), _base_awards(standing), _settled_features(records, standing))
+
+
+def _settled_features(records: list[SpinRecord], standing: Standing) -> tuple[int, ...]:
+    told = records[-1].feature_ended
+    return distinct_values([*_feature_totals(standing), *((told[1].total_minor,) if told else ())])
+
+
+def _with_assumptions(
+    findings: list[Finding], events: Sequence[tuple[int, GameEvent]], tables: RefereeTables, mode: str, bet_minor: int, is_complete: bool
+) -> list[Finding]:
+    """Say of each finding under which other reading of the rules it would vanish."""
+    result = list(findings)
+    for reading, value, text in tables.other_readings():
+        others = _walk(events, tables.under(reading.name, value), mode, bet_minor, is_complete).findings
+        for number, finding in enumerate(findings):
+            if finding.severity != "warning" and _is_gone(finding, findings, others):
+                note = f"vanishes under reading {reading.name} = {value}: {text}"
+                result[number] = result[number]._replace(assumption=reading.name, message=f"{result[number].message}; {note}")
+    return result
+
+
+def _is_gone(finding: Finding, before: list[Finding], after: list[Finding]) -> bool:
+    if any(other.event_index == finding.event_index and other.code == finding.code for other in after):
+        return False
+    spin = finding.spin_index
+    return sum(other.spin_index == spin for other in after) < sum(other.spin_index == spin for other in before)

@@ -1,0 +1,106 @@
+"""Does a round stand under the seed that was committed to? From the sealed seed to the key that replay may use."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from engines.canonical import CanonicalFormError
+from engines.rng import round_key, round_key_commitment
+from ledger.codec import parse_event
+from ledger.errors import LedgerError
+from ledger.keys import load_seed_key
+from ledger.lifecycle_events import EpochCommitted, RoundOpened
+from ledger.rounds import RoundLedger
+from ledger.seeds import unseal_seed
+from ledger.store import EPOCH_STREAM
+from replay.verdict import Check, Finding
+
+__all__ = ["SealedSeeds", "SeedCheck"]
+
+
+class SeedCheck(NamedTuple):
+    """The check, its findings, and the round's key where it could be had."""
+
+    check: Check
+    findings: list[Finding]
+    key: bytes | None
+
+
+class SealedSeeds:
+    """The seeds of one ledger, opened as they are asked for with the seed key in `keys_dir`.
+
+    Without that key no seed opens: checks are then `not_run`, and say why.
+    """
+
+    def __init__(self, ledger: RoundLedger, keys_dir: Path) -> None:
+        self._ledger = ledger
+        self._seed_key: bytes | None = None
+        self._reason = ""
+        self._seeds: dict[int, tuple[bytes | None, str]] = {}
+        self._commitments: dict[int, tuple[str, int]] = {}
+        try:
+            self._seed_key = load_seed_key(keys_dir)
+        except LedgerError as error:
+            self._reason = f"key sealed: {error}"
+
+    def check(self, opened: RoundOpened, opened_leaf: int) -> SeedCheck:
+        """Return whether the round's key is the one committed to, under a seed committed to before the round's own leaf."""
+        findings = self._check_commitment(opened, opened_leaf)
+        seed, reason = self._seed(opened.epoch)
+        if seed is None:
+            result = "fail" if findings else "not_run"
+            return SeedCheck(Check("seed", result, findings[0].message if findings else reason), findings, None)
+        key = round_key(seed, opened.game, opened.client_seed, opened.nonce)
+        commitment = round_key_commitment(key)
+        if commitment != opened.round_key_commitment:
+            where = f"round key of nonce {opened.nonce} in epoch {opened.epoch}"
+            findings.append(_finding("round_key", where, opened.round_key_commitment, commitment))
+        if findings:
+            return SeedCheck(Check("seed", "fail", findings[0].message), findings, key)
+        detail = f"epoch {opened.epoch}, nonce {opened.nonce}: the seed has the commitment recorded before the bet, the round key its own"
+        return SeedCheck(Check("seed", "pass", detail), findings, key)
+
+    def _check_commitment(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
+        """Hold the round against its epoch's `epoch_committed`: same commitment, recorded earlier."""
+        commitment, leaf_index = self._committed(opened.epoch)
+        where = f"commitment of epoch {opened.epoch}"
+        if not commitment:
+            return [_finding("epoch_missing", where, "an epoch_committed in the record", "none")]
+        if commitment != opened.seed_commitment:
+            return [_finding("seed_commitment", where, commitment, opened.seed_commitment)]
+        if leaf_index >= opened_leaf >= 0:
+            return [_finding("commitment_late", where, f"a leaf before {opened_leaf}", f"leaf {leaf_index}")]
+        return []
+
+    def _committed(self, epoch: int) -> tuple[str, int]:
+        if epoch not in self._commitments:
+            stream = f"{EPOCH_STREAM}{epoch}"
+            rows, appends = self._ledger.store.stream_events(stream), self._ledger.store.stream_appends(stream)
+            self._commitments[epoch] = ("", -1)
+            if rows and appends:
+                try:
+                    event = parse_event(rows[0])
+                except (CanonicalFormError, LedgerError):
+                    event = None
+                if isinstance(event, EpochCommitted):
+                    self._commitments[epoch] = (event.seed_commitment, appends[0].leaf_index)
+        return self._commitments[epoch]
+
+    def _seed(self, epoch: int) -> tuple[bytes | None, str]:
+        if self._seed_key is None:
+            return None, self._reason
+        if epoch not in self._seeds:
+            self._seeds[epoch] = self._unseal(epoch, self._seed_key)
+        return self._seeds[epoch]
+
+    def _unseal(self, epoch: int, seed_key: bytes) -> tuple[bytes | None, str]:
+        row = self._ledger.store.epoch(epoch)
+        if row is None:
+            return None, f"epoch {epoch} has no sealed seed in this ledger"
+        try:
+            return unseal_seed(row.sealed_seed, bytes.fromhex(row.seed_commitment), seed_key, epoch=epoch), ""
+        except (LedgerError, ValueError) as error:
+            return None, str(error)
+
+
+def _finding(code: str, where: str, want: str, got: str) -> Finding:
+    return Finding(code, "integrity", 0, -1, where, want, got, f"{where}: want {want}, got {got}")

@@ -1,0 +1,214 @@
+"""One round, four questions, six checks, one verdict."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from engines.game import Draw, EventBytes, Game
+from engines.registry import game_of_rules
+from engines.rng import RandomStreamError
+from engines.rules import GameRules
+from ledger.codec import is_game_topic
+from ledger.keys import default_keys_dir
+from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.rounds import RoundLedger
+from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
+from replay.check import RoundCheck
+from replay.recorded_round import check_record_events
+from replay.record_check import check_record
+from replay.replayer import compare_outcome
+from replay.rulebook import Rulebook
+from replay.seed_check import SealedSeeds
+from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
+
+__all__ = ["Verification", "Verifier"]
+
+
+class Verification(NamedTuple):
+    """All that a verification of one round says."""
+
+    round_id: str
+    verdict: VerdictName
+    checks: list[Check]
+    findings: list[Finding]
+    notes: list[str]
+    opened: RoundOpened | None
+    settled: RoundSettled | None
+    fingerprint: str  # of the engine that replayed, empty where none did
+    tree_size: int
+    root: str
+
+
+class Verifier:
+    """Verifies rounds of one ledger; keeps games and seeds between rounds.
+
+    `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
+    rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
+    """
+
+    def __init__(
+        self,
+        ledger: RoundLedger,
+        *,
+        keys_dir: Path | None = None,
+        rules: GameRules | None = None,
+        is_compiled: bool = False,
+        is_account_followed: bool = False,
+    ) -> None:
+        self._ledger = ledger
+        self._rulebook = Rulebook(rules)
+        self._is_compiled = is_compiled
+        self._is_account_followed = is_account_followed
+        self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path))
+        self._games: dict[str, Game] = {}
+
+    def verify(self, round_id: str) -> Verification:
+        """Return the verdict on a round by its whole id; an unknown one is `record_missing`."""
+        return self.verify_record(self._ledger.store.round_record(ROUND_STREAM + round_id))
+
+    def verify_record(self, record: RoundRecord) -> Verification:
+        """Return the verdict on a round as it was read, with or without audit paths; see `Store.round_records`."""
+        if not record.events:
+            return _missing(record)
+        record_findings = check_record(record)
+        rounds = check_record_events(record, self._rulebook.find, is_balance_shown=self._is_balance_shown(record))
+        opened, settled = rounds.opened, rounds.settled
+        findings = record_findings + rounds.findings
+        checks = {check.name: check for check in rounds.checks}
+        checks["record"] = _record_check(record, record_findings)
+        notes: list[str] = []
+        fingerprint = ""
+        if opened is None:
+            reason = "the round has no opening that can be read"
+            checks["seed"], checks["replay"] = Check("seed", "not_run", reason), Check("replay", "not_run", reason)
+        else:
+            seed = self._seeds.check(opened, record.appends[0].leaf_index if record.appends else -1)
+            checks["seed"] = seed.check
+            checks["replay"], replay_findings, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
+            findings = findings + seed.findings + replay_findings
+            notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
+        checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
+        listed = [checks[name] for name in CHECK_NAMES]
+        tree = record.tree
+        return Verification(
+            record.round_id,
+            _verdict({check.name: check.result for check in listed}, is_settled=settled is not None),
+            listed,
+            sorted(findings, key=lambda finding: finding.event_index),
+            notes,
+            opened,
+            settled,
+            fingerprint,
+            tree.size if tree else 0,
+            tree.root.hex() if tree else "",
+        )
+
+    def draws(self, verification: Verification) -> list[Draw]:
+        """Return every random draw of a settled round that could be replayed, else none (`rng/1`, item 8)."""
+        opened = verification.opened
+        if opened is None or verification.settled is None or not verification.fingerprint:
+            return []
+        seed = self._seeds.check(opened, -1)
+        if seed.key is None:
+            return []
+        rules = self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
+        return self._game(rules).draws(seed.key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+
+    def _game(self, rules: GameRules) -> Game:
+        if rules.rules_hash not in self._games:
+            game = game_of_rules(rules)
+            if self._is_compiled:
+                game.compile()
+            self._games[rules.rules_hash] = game
+        return self._games[rules.rules_hash]
+
+    def _is_balance_shown(self, record: RoundRecord) -> bool:
+        """Return whether nothing but this round moved the account's balance between its opening and its settlement."""
+        if self._is_account_followed or len(record.appends) < 2:
+            return False
+        account = self._ledger.store.round(record.round_id)
+        if account is None:
+            return True
+        first, last = record.appends[0].leaf_index, record.appends[-1].leaf_index
+        appends = self._ledger.store.stream_appends(ACCOUNT_STREAM + account.account_ref)
+        return not any(first < append.leaf_index < last for append in appends)
+
+    def _replay(
+        self, record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None, key: bytes | None, rounds: RoundCheck
+    ) -> tuple[Check, list[Finding], str]:
+        if key is None:
+            return Check("replay", "not_run", "the round's key is not at hand: key sealed"), [], ""
+        try:
+            rules = self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
+        except LookupError as error:
+            return Check("replay", "not_run", str(error)), [], ""
+        if rules.mode(opened.mode) is None:
+            return Check("replay", "not_run", f"mode {opened.mode!r} is none of {opened.game}"), [], ""
+        game = self._game(rules)
+        try:
+            outcome = game.play(key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+        except RandomStreamError as error:
+            return Check("replay", "fail", str(error)), [], game.fingerprint
+        recorded = [(row.version - 1, EventBytes(row.topic, row.data)) for row in record.events if is_game_topic(row.topic)]
+        if settled is None:
+            # What the open round has yet to show stays unsaid: it would disclose its outcome.
+            outcome = outcome._replace(events=outcome.events[: len(recorded)])
+        recorded_win = settled.total_win_minor if settled is not None else outcome.total_win_minor
+        findings = compare_outcome(recorded, outcome, recorded_win_minor=recorded_win)
+        if findings:
+            return Check("replay", "fail", findings[0].message), _beside(findings, rounds), game.fingerprint
+        detail = f"{len(recorded)} game events are byte for byte those of the seed, {outcome.words_used} random words"
+        if settled is None:
+            detail = f"{len(recorded)} game events so far are byte for byte those of the seed"
+        return Check("replay", "pass", detail), [], game.fingerprint
+
+
+def _beside(findings: list[Finding], rounds: RoundCheck) -> list[Finding]:
+    """Return the replay's findings, less one whose event the referee or the totals have already named."""
+    named = {finding.event_index for finding in rounds.findings}
+    return [finding for finding in findings if finding.event_index not in named]
+
+
+def _record_check(record: RoundRecord, findings: Sequence[Finding]) -> Check:
+    if findings:
+        return Check("record", "fail", findings[0].message)
+    leaves = ", ".join(str(append.leaf_index) for append in record.appends)
+    detail = f"{len(record.events)} events in {len(record.appends)} appends, leaves {leaves}"
+    if record.tree is not None:
+        detail += f" of {record.tree.size}, lead to root {record.tree.root.hex()[:16]}…; no checkpoint was given to hold the root against"
+    return Check("record", "pass", detail)
+
+
+def _notes(opened: RoundOpened, fingerprint: str, rulebook: Rulebook, *, is_rerun: bool) -> list[str]:
+    notes = []
+    if opened.rules_version.startswith("0."):
+        notes.append(f"draft rules: {opened.game} {opened.rules_version} may still be replaced")
+    if is_rerun and fingerprint != opened.engine_fingerprint:
+        notes.append(f"recorded by engine {opened.engine_fingerprint[:16]}…, rerun by {fingerprint[:16]}…")
+    if rulebook.is_from_file(opened.game):
+        notes.append(f"rules from a file outside the registry, hash {opened.rules_hash}")
+    return notes
+
+
+def _missing(record: RoundRecord) -> Verification:
+    message = f"round {record.round_id}: want its events in the record, got none"
+    finding = Finding("record_missing", "integrity", -1, -1, "record", "the round's events", "none", message)
+    reason = "the round is not in this record"
+    checks = [Check("record", "fail", reason), *(Check(name, "not_run", reason) for name in CHECK_NAMES[1:])]
+    tree = record.tree
+    size, root = (tree.size, tree.root.hex()) if tree else (0, "")
+    return Verification(record.round_id, "record_missing", checks, [finding], [], None, None, "", size, root)
+
+
+def _verdict(results: dict[CheckName, str], *, is_settled: bool) -> VerdictName:
+    """Return the first verdict of the list that applies."""
+    ladder: tuple[tuple[VerdictName, bool], ...] = (
+        ("record_tampered", results["record"] == "fail"),
+        ("not_replayable", results["replay"] == "not_run" and results["seed"] != "fail"),
+        ("diverged", results["replay"] == "fail" or results["seed"] == "fail"),
+        ("rule_breach", results["referee"] == "fail"),
+        ("settlement_divergence", results["totals"] == "fail"),
+        ("presentation_divergence", results["presentation"] == "fail"),
+        ("incomplete_open", not is_settled),
+    )
+    return next((verdict for verdict, applies in ladder if applies), "reproduced")

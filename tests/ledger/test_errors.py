@@ -1,0 +1,176 @@
+"""Each exception says what of which, what was wanted, what was found and what to do, and survives the way between processes."""
+
+import pickle
+import sqlite3
+
+import pytest
+
+from ledger import errors
+from ledger.sqlite_schema import ledger_error
+
+CASES = [
+    (errors.LedgerMissing("l.db"), 4, "ledger l.db: want a file, got none; name another with --ledger or make one with `audit init`"),
+    (
+        errors.LedgerExists("l.db"),
+        2,
+        "ledger l.db: want no file there yet, got one; name another path, an existing ledger is never touched",
+    ),
+    (
+        errors.LedgerEmpty("l.db"),
+        4,
+        "ledger l.db: want a ledger's tables and first event, got an empty file; name another or make one with `audit init`",
+    ),
+    (
+        errors.NotALedger("l.db", "a folder"),
+        4,
+        "ledger l.db: want an SQLite file with a ledger's tables, got a folder; name another with --ledger",
+    ),
+    (
+        errors.LedgerNewer("l.db", 1, 2),
+        4,
+        "schema of ledger l.db: want version 1 at most, got 2; use the program that wrote it or a newer one",
+    ),
+    (
+        errors.LedgerLocked("l.db", 5),
+        4,
+        "write lock of ledger l.db: want it within 5 s, got none, another writer holds it; try again when it has ended",
+    ),
+    (
+        errors.LedgerDamaged("l.db", "malformed"),
+        4,
+        "ledger l.db: want a sound database, got malformed; work on a copy and compare it with a backup",
+    ),
+    (
+        errors.LedgerUnwritable("l.db", "disk full"),
+        4,
+        "write to l.db: want room and access, got disk full; see to both and try again, nothing was recorded",
+    ),
+    (
+        errors.LedgerReadOnly("l.db"),
+        4,
+        "ledger l.db: want it opened for writing, got it opened for reading; open it for writing with its keys",
+    ),
+    (
+        errors.VersionConflict("round/r", 3, 5),
+        4,
+        "next version of stream round/r: want 3, got 5; read the stream again before adding to it",
+    ),
+    (
+        errors.TopicMismatch("round/r", 2, "drop/1", "win/1"),
+        4,
+        "topic of round/r version 2: want drop/1, got win/1; the record was altered or is of a newer program",
+    ),
+    (
+        errors.TreeBroken(3, 4, 50),
+        4,
+        "node 4 on level 3 of the tree of size 50: want a hash of 32 bytes, got none; "
+        "the record was altered, compare it with a checkpoint or a backup",
+    ),
+    (errors.ProofMalformed(3, 9, 4, 2), 4, "audit path of leaf 3 in the tree of size 9: want 4 hashes, got 2; get the proof again"),
+    (errors.ProofMalformed(9, 9, -1, 2), 4, "leaf of a tree of size 9: want an index from 0 to below the size, got 9; get the proof again"),
+    (
+        errors.KeysExist("k/log.key"),
+        2,
+        "key file k/log.key: want none yet, got one; name another folder with --keys, an existing key is never replaced",
+    ),
+    (errors.KeyMissing("k/seeds.key"), 4, "key file k/seeds.key: want a file, got none; name the folder with --keys or AUDIT_KEYS"),
+    (
+        errors.KeyUnreadable("k/seeds.key", "32 bytes", "3 bytes"),
+        4,
+        "key file k/seeds.key: want 32 bytes, got 3 bytes; restore it from its backup",
+    ),
+    (
+        errors.KeyMismatch("seed key for epoch 1", "one that opens it", "another"),
+        4,
+        "seed key for epoch 1: want one that opens it, got another; name this ledger's own keys with --keys or AUDIT_KEYS",
+    ),
+    (errors.EpochUnknown(4), 4, "sealed seed of epoch 4: want one, got none; the table was altered, restore it from a backup"),
+    (errors.EpochEnded(4), 4, "epoch 4: want it open, got it closed; start another"),
+    (errors.AccountUnknown("bob"), 2, "account bob: want a known name or reference, got none; open it with `audit account open`"),
+    (errors.AccountExists("bob"), 2, "account bob: want a new name, got one that is taken; choose another"),
+    (
+        errors.CurrencyUnknown("XXX"),
+        2,
+        "currency XXX: want a code of ISO 4217 with 0, 2 or 3 decimals, got an unknown one; choose one such as EUR",
+    ),
+    (errors.AmountInvalid("2,0", "KWD", 3), 2, "amount in KWD: want digits with at most 3 decimals, got '2,0'; write it as in 2.000"),
+    (errors.ModeUnknown("moon", "x", ("base", "buy")), 2, "mode of moon: want one of base, buy, got 'x'; choose one of these"),
+    (
+        errors.BetNotAllowed("moon", "0.25", "EUR", "0.20", "100.00", "0.20", ("0.20", "0.40")),
+        2,
+        "bet of moon: want 0.20 to 100.00 EUR in steps of 0.20, got 0.25; nearest: 0.20 and 0.40",
+    ),
+    (
+        errors.FundsShort("ab", "2.00", "1.00", "EUR"),
+        2,
+        "balance of account ab: want 2.00 EUR at least, got 1.00; fund it with `audit account fund`",
+    ),
+    (
+        errors.RoundUnknown("r", "no id starts so"),
+        3,
+        "round r: want one in the record, got none (no id starts so); look for it with `audit find`",
+    ),
+    (errors.RoundAmbiguous("r", ("r1", "r2")), 2, "round r: want one, got r1, r2; give the id in full"),
+    (errors.RoundInPlay("ab", "r1"), 2, "rounds in play of account ab: want none, got r1; finish that round first"),
+    (errors.RoundNotOpen("r1", "settled"), 2, "round r1: want it open, got it settled; read its outcome from the record"),
+    (errors.GameMismatch("r1", "game", "a", "b"), 4, "game of round r1: want a, got b; finish it with the build that opened it"),
+    (
+        errors.IdempotencyConflict("k", "r1", "mode", "base", "buy"),
+        2,
+        "mode under idempotency key 'k' of round r1: want base, got buy; use a new key for a new bet",
+    ),
+    (
+        errors.TextInvalid("channel", "256 characters at most", "300"),
+        2,
+        "channel: want 256 characters at most, got 300; shorten or correct it",
+    ),
+    (errors.HistoryMissing("h.db"), 4, "read model h.db: want a file, got none; build it with `audit history build`"),
+    (
+        errors.HistoryMismatch("h.db", "that of ledger a", "that of b"),
+        4,
+        "read model h.db: want that of ledger a, got that of b; name another with --history or remove the file and build it again",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "message"), CASES, ids=lambda value: type(value).__name__)
+def test_messages_and_exit_status(error, status, message):
+    """The message is in the one form, and survives pickling with all fields."""
+    assert str(error) == message
+    assert error.exit_status == status
+    assert message[-1] != "."
+    assert "want" in message
+    assert "got" in message
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied), vars(copied)) == (type(error), message, vars(error))
+
+
+def test_every_exception_is_tested():
+    """No exception of the package is left out above."""
+    tested = {type(error).__name__ for error, _, _ in CASES}
+    assert tested == set(errors.__all__) - {"LedgerError"}
+    assert all(issubclass(getattr(errors, name), errors.LedgerError) for name in errors.__all__)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (sqlite3.SQLITE_BUSY, errors.LedgerLocked),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, errors.LedgerLocked),
+        (sqlite3.SQLITE_LOCKED, errors.LedgerLocked),
+        (sqlite3.SQLITE_NOTADB, errors.NotALedger),
+        (sqlite3.SQLITE_FULL, errors.LedgerUnwritable),
+        (sqlite3.SQLITE_IOERR_WRITE, errors.LedgerUnwritable),
+        (sqlite3.SQLITE_READONLY, errors.LedgerUnwritable),
+        (sqlite3.SQLITE_CANTOPEN, errors.LedgerUnwritable),
+        (sqlite3.SQLITE_CORRUPT, errors.LedgerDamaged),
+        (sqlite3.SQLITE_ERROR, errors.LedgerDamaged),
+        (None, errors.LedgerDamaged),
+    ],
+)
+def test_database_errors_are_translated(code, expected):
+    """Each of SQLite's ways to fail becomes an error of ours."""
+    error = sqlite3.OperationalError("message")
+    if code is not None:
+        error.sqlite_errorcode = code
+    assert type(ledger_error("l.db", error)) is expected

@@ -1,0 +1,141 @@
+"""Ledgers for tests: new ones in a folder, what a whole one must agree with, and ways to alter one."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from ledger.rounds import RoundLedger
+from tests.fake_game import FakeGame
+
+__all__ = ["altered", "game", "new_ledger", "play_some", "rows", "whole_ledger_faults"]
+
+_GAME: list[FakeGame] = []
+
+
+def game() -> FakeGame:
+    """Return one fake game for all tests: its rules file takes a while to read."""
+    if not _GAME:
+        _GAME.append(FakeGame())
+    return _GAME[0]
+
+
+@contextmanager
+def new_ledger(folder: Path, *, balance_minor: int = 10**9, currency: str = "EUR") -> Iterator[tuple[RoundLedger, str]]:
+    """Give a new ledger and the reference of one account with money."""
+    with RoundLedger.create(folder / "ledger.db") as ledger:
+        account_ref = ledger.open_account("alice", currency)
+        if balance_minor:
+            ledger.move_funds(account_ref, balance_minor)
+        yield ledger, account_ref
+
+
+def play_some(ledger: RoundLedger, account_ref: str, count: int, **terms: Any) -> list[str]:
+    """Play rounds and return their ids."""
+    return [ledger.play(account_ref, game(), "base", 200, **terms).round_id for _ in range(count)]
+
+
+def rows(path: Path, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """Return what plain SQL reads from a file."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def altered(path: Path, *statements: str) -> None:
+    """Do to a ledger what an insider with the file could do: drop the triggers and run the statements."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+
+
+def _naive_root(hashes: Sequence[bytes]) -> bytes:
+    """Return the tree hash as RFC 6962 defines it, apart from the code under test."""
+    if not hashes:
+        return hashlib.sha256(b"").digest()
+    if len(hashes) == 1:
+        return hashes[0]
+    split = 1
+    while split * 2 < len(hashes):
+        split *= 2
+    return hashlib.sha256(b"\x01" + _naive_root(hashes[:split]) + _naive_root(hashes[split:])).digest()
+
+
+def whole_ledger_faults(path: Path) -> list[str]:
+    """Return what is wrong with a ledger, by code that shares nothing with it: contiguity, leaves, nodes, root, tables."""
+    faults: list[str] = []
+    streams: dict[str, list[tuple[int, str, bytes]]] = {}
+    for stream, version, topic, state in rows(
+        path, "SELECT originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
+    ):
+        streams.setdefault(stream, []).append((version, topic, state))
+        if f"{json.loads(state)['kind']}/{json.loads(state)['v']}" != topic:
+            faults.append(f"topic of {stream} {version}")
+    for stream, events in streams.items():
+        if [version for version, _, _ in events] != list(range(1, len(events) + 1)):
+            faults.append(f"versions of {stream}")
+    faults += _tree_faults(path, streams)
+    return faults + _table_faults(path, streams)
+
+
+def _tree_faults(path: Path, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
+    faults: list[str] = []
+    leaves = rows(path, "SELECT leaf_index, stream, version_first, version_last, recorded_at_us, leaf_hash FROM leaves ORDER BY leaf_index")
+    covered: dict[str, int] = {}
+    for number, (leaf_index, stream, first, last, recorded_at, leaf_hash) in enumerate(leaves):
+        if number != leaf_index or first != covered.get(stream, 0) + 1:
+            faults.append(f"place of leaf {leaf_index}")
+        covered[stream] = last
+        form = b"".join(len(state).to_bytes(4, "big") + state for _, _, state in streams[stream][first - 1 : last])
+        numbers = b"".join(value.to_bytes(8, "big") for value in (first, last, recorded_at))
+        data = b"leaf/1" + len(stream.encode()).to_bytes(2, "big") + stream.encode() + numbers + hashlib.sha256(form).digest()
+        if hashlib.sha256(b"\x00" + data).digest() != leaf_hash:
+            faults.append(f"hash of leaf {leaf_index}")
+    if covered != {stream: len(events) for stream, events in streams.items()}:
+        faults.append("events without a leaf")
+    hashes = [leaf[5] for leaf in leaves]
+    nodes = {(level, index): value for level, index, value in rows(path, "SELECT * FROM nodes")}
+    complete = {
+        (level, index): _naive_root(hashes[index << level : index + 1 << level])
+        for level in range(1, len(hashes).bit_length())
+        for index in range(len(hashes) >> level)
+    }
+    return faults if nodes == complete else [*faults, "nodes"]
+
+
+def _table_faults(path: Path, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
+    balances: dict[str, int] = {}
+    in_play: dict[str, str] = {}
+    statuses: dict[str, tuple[str, int]] = {}
+    nonces: dict[int, int] = {}
+    for stream, events in streams.items():
+        bodies = [json.loads(state) for _, _, state in events]
+        if stream.startswith("account/"):
+            ref = bodies[0]["account_ref"]
+            balances[ref] = balances.get(ref, 0) + sum(body["amount_minor"] for body in bodies[1:])
+        if stream.startswith("round/"):
+            opened, last = bodies[0], bodies[-1]
+            nonces[opened["epoch"]] = nonces.get(opened["epoch"], 0) + 1
+            is_settled = last["kind"] == "round_settled"
+            win = last["total_win_minor"] if is_settled else 0
+            balances[opened["account_ref"]] = balances.get(opened["account_ref"], 0) - opened["cost_minor"] + win
+            statuses[stream.removeprefix("round/")] = ("settled" if is_settled else "open", len(events))
+            if not is_settled:
+                in_play[opened["account_ref"]] = stream.removeprefix("round/")
+            if not is_settled and len(events) > 1:
+                return [f"{stream} is there in part"]
+    faults = []
+    for ref, balance, slot in rows(path, "SELECT account_ref, balance_minor, round_in_play FROM accounts"):
+        if (balance, slot) != (balances[ref], in_play.get(ref, "")):
+            faults.append(f"account {ref}")
+    if statuses != {
+        round_id: (status, version) for round_id, status, version in rows(path, "SELECT round_id, status, version FROM rounds")
+    }:
+        faults.append("table of rounds")
+    if any(nonce != nonces.get(epoch, 0) for epoch, nonce in rows(path, "SELECT epoch, next_nonce FROM epochs")):
+        faults.append("nonces")
+    return faults

@@ -1,0 +1,306 @@
+"""Rounds written from the rule texts, without a kernel: for tests of the referee and the reconciler.
+
+`RoundBuilder` plays by the rules with `random.Random`; a hook replaces one value where it arises, so that a fault is
+carried through as a faulty game would have written it. Lines are those of `audit export`.
+"""
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from engines.canonical import RecordedEvent, canonical_json
+from engines.game_events import (
+    CapHit,
+    Drop,
+    FeatureEnded,
+    FeatureTrigger,
+    MultiplierChange,
+    Prize,
+    SpinEnded,
+    SpinStarted,
+    Tumble,
+    Win,
+)
+from engines.rules import GameRules, load_rules
+from replay.referee.scatter_pays import board_after, board_wins, refill, removed_counts, union_cells, window
+from replay.referee.tables import tables_of
+from replay.referee.world import UNKNOWN_VALUE
+
+__all__ = ["RULES", "RoundBuilder", "events_of", "export_lines", "redigest", "round_facts", "rules_with"]
+
+RULES_FILE = Path(__file__).parents[1] / "engines/games/moonlight_princess/rules-0.1.0.toml"
+RULES = load_rules(RULES_FILE)
+ACCOUNT = "a" * 32
+START_US = 1_764_547_200_000_000
+Hook = Callable[..., Any]
+
+
+def rules_with(**parts: Any) -> GameRules:
+    """Return the rules with some parts replaced: dicts are merged into the part, other values stand for it."""
+    values = RULES.model_dump()
+    for name, part in parts.items():
+        values[name] = {**values[name], **part} if isinstance(part, dict) else part
+    return GameRules.model_validate(values)
+
+
+class RoundBuilder:
+    """Plays one round and keeps its game events; `hooks` replace values by name, each called with the value and the builder."""
+
+    def __init__(
+        self, rules: GameRules, *, seed: int, mode: str = "base", bet_minor: int = 200, scatters: int | None = None, hearts: bool = False
+    ) -> None:
+        self.rules, self.tables = rules, tables_of(rules)
+        self.random = random.Random(seed)
+        self.mode, self.bet = mode, bet_minor
+        self.scatters, self.want_hearts = scatters, hearts
+        self.hooks: dict[str, Hook] = {}
+        self.events: list[RecordedEvent] = []
+        self.spin = self.drop = self.total = self.total_multiplier = 0
+        self.left = self.free_total = self.base_award = 0
+        self.ended = "played"
+        self.is_capped = False
+        self.cap_minor = self.tables.cap_minor(mode, bet_minor)
+
+    def hooked(self, name: str, value: Any) -> Any:
+        """Return `value`, or what the hook called `name` makes of it."""
+        hook = self.hooks.get(name)
+        return value if hook is None else hook(value, self)
+
+    def play(self) -> "RoundBuilder":
+        """Play the round to its end."""
+        self.play_spin()
+        if self.left and not self.is_over:
+            while self.left and not self.is_over:
+                if self.spin >= self.rules.limits.free_spins:
+                    self.ended = "limit"
+                    break
+                self.spin += 1
+                self.left -= 1
+                self.play_spin()
+        self.end_feature()
+        return self
+
+    @property
+    def is_over(self) -> bool:
+        """Whether cap or limit ended the round."""
+        return self.hooked("is_over", self.ended != "played")
+
+    def end_feature(self) -> None:
+        """Write the end of the free spins where there were some."""
+        if self.spin:
+            self.events.append(
+                FeatureEnded(feature="free_spins", spins_played=self.hooked("spins_played", self.spin), total_minor=self.free_total)
+            )
+
+    def play_spin(self) -> None:
+        """Play one spin from `spin_started` to `spin_ended`."""
+        strip_set = self._choose_set()
+        self.strips = self.tables.strips[strip_set]
+        allowed = sorted(self.tables.heart_values[strip_set])
+        shown_multiplier = self.hooked("start_multiplier", self.total_multiplier if self.spin else 0)
+        self.total_multiplier = shown_multiplier if self.spin else 0
+        self.events.append(
+            SpinStarted(
+                spin_index=self.spin,
+                part="free" if self.spin else "base",
+                strip_set=strip_set,
+                spins_left=self.left if self.spin else 0,
+                multiplier=1,
+                total_multiplier=shown_multiplier,
+                meter=0,
+                highlighted_cells=(),
+            )
+        )
+        stops = self._choose_stops()
+        board = sum((window(strip, stop, self.tables.rows) for strip, stop in zip(self.strips, stops, strict=True)), ())
+        values = self._draw([0] * len(board), board, range(len(board)), allowed)
+        self.drop = 0
+        board, values = self.hooked("board", (board, values))
+        self.events.append(Drop(drop_index=0, symbols=board, values=values, marks=(), stops=stops))
+        self._tumble_on(board, values, stops, allowed)
+
+    def _choose_set(self) -> int:
+        if self.spin:
+            return self.tables.free_set
+        sets = self.tables.paid_spin_sets(self.mode)
+        return sets[-1] if self.scatters else self.random.choice(sets)
+
+    def _choose_stops(self) -> tuple[int, ...]:
+        tables, rows = self.tables, self.tables.rows
+        count = None if self.spin else self.scatters
+        if count is None and not self.spin and tables.is_bought(self.mode):
+            count = self.random.choice(tables.buy_scatters)
+        stops = []
+        chosen = self.random.sample(range(tables.reels), count) if count is not None else []
+        for reel, strip in enumerate(self.strips):
+            fits = list(range(len(strip)))
+            if count is not None:
+                fits = [stop for stop in fits if (tables.scatter in window(strip, stop, rows)) == (reel in chosen)]
+            elif self.want_hearts and self.random.random() < 0.4:
+                fits = [stop for stop in fits if tables.heart in window(strip, stop, rows)] or fits
+            stops.append(self.random.choice(fits))
+        return tuple(stops)
+
+    def _draw(self, values: Sequence[int], board: Sequence[int], cells: Any, allowed: Sequence[int]) -> tuple[int, ...]:
+        drawn = list(values)
+        for cell in cells:
+            drawn[cell] = self.random.choice(allowed[:6]) if board[cell] == self.tables.heart else 0
+        return tuple(drawn)
+
+    def _tumble_on(self, board: Any, values: Any, tops: Any, allowed: Sequence[int]) -> None:
+        tables, rows = self.tables, self.tables.rows
+        sum_minor = 0
+        shown = [rows] * tables.reels
+        is_limited = False
+        while True:
+            wins = [
+                {
+                    "symbol": win.symbol,
+                    "line": -1,
+                    "count": win.cell_count,
+                    "cells": win.cells,
+                    "ways": 1,
+                    "pay_x100": win.pay_x100,
+                    "multiplier": 1,
+                    "win_minor": win.pay_x100 * self.bet // 100,
+                }
+                for win in board_wins(board, tables.counts, tables.pays)
+            ]
+            wins = self.hooked("wins", wins)
+            for win in wins:
+                self.events.append(Win(**win))
+                sum_minor += win["win_minor"]
+            removed = self.hooked("removed", union_cells(win["cells"] for win in wins))
+            if not removed:
+                break
+            counts = removed_counts(removed, tables.reels, rows)
+            shown = [before + count for before, count in zip(shown, counts, strict=True)]
+            if self.drop >= self.rules.limits.tumbles or any(a > len(strip) for a, strip in zip(shown, self.strips, strict=True)):
+                is_limited = True
+                break
+            new, tops = refill(self.strips, tops, counts)
+            new = self.hooked("new_symbols", new)
+            board = board_after(board, removed, new, rows)
+            kept = board_after(values, removed, tuple((UNKNOWN_VALUE,) * count for count in counts), rows)
+            values = self._draw(kept, board, [cell for cell, value in enumerate(kept) if value == UNKNOWN_VALUE], allowed)
+            self.events.append(Tumble(removed_cells=removed, turned_cells=(), turned_symbols=(), new_symbols=new))
+            self.drop += 1
+            board, values = self.hooked("board", (board, values))
+            self.events.append(Drop(drop_index=self.drop, symbols=board, values=values, marks=(), stops=()))
+        self._rest(board, values, sum_minor, is_limited)
+
+    def _rest(self, board: Any, values: Any, sum_minor: int, is_limited: bool) -> None:
+        """Hearts, cap, scatter prize, trigger, adding up: the decision page, read top to bottom."""
+        reading = self.tables.readings
+        free = self.spin > 0
+        hearts = self.hooked("hearts", sum(values))
+        scatters = self.hooked("scatters", board.count(self.tables.scatter))
+        pay = self.rules.symbols[self.tables.scatter].pays_x100[min(scatters, 6)]
+        if free and reading["MLP-4"] == 1:
+            pay = 0
+        winning = sum_minor > 0 or (pay > 0 and reading["MLP-2" if free else "MLP-1"] == 1)
+        applies = self.hooked("applies", winning and hearts > 0)
+        factor = 1
+        if applies:
+            before = self.total_multiplier if free else 1
+            factor = self.hooked("factor", self.total_multiplier + hearts if free else hearts)
+            self.events.append(MultiplierChange(from_multiplier=before, to_multiplier=factor, cause="total_hearts" if free else "hearts"))
+            self.total_multiplier = factor if free else 0
+        spin_multiplier = self.hooked("spin_multiplier", factor if sum_minor else 1)
+        before_minor = 0 if reading["ALL-1"] == 2 else self.total
+        if self.hooked("cap_first", False):
+            award, cut, hit = self._capped(before_minor, sum_minor)
+            award *= spin_multiplier
+        else:
+            award, cut, hit = self._capped(before_minor, sum_minor * spin_multiplier)
+        pay = self.hooked("prize_pay", pay)
+        if pay and not hit:
+            multiplier = self.hooked("prize_multiplier", factor if applies and reading["MLP-1"] == 1 else 1)
+            prize = pay * multiplier * self.bet // 100
+            self.events.append(Prize(which="scatter_pay", pay_x100=pay, multiplier=multiplier, prize_minor=prize))
+            more, cut, hit = self._capped(before_minor + award, prize)
+            award += more
+        self._trigger(scatters, blocked=hit or is_limited)
+        award = self.hooked("award", award)
+        self.total = self.hooked("total", self.total + award)
+        self.events.append(SpinEnded(spin_multiplier=spin_multiplier, cut_minor=cut, award_minor=award, total_minor=self.total, meter=0))
+        self.base_award, self.free_total = (self.base_award, self.free_total + award) if free else (award, 0)
+        if hit and reading["ALL-1"] != 2:
+            self.ended = "capped"
+        elif is_limited:
+            self.ended = "limit"
+
+    def _capped(self, before: int, amount: int) -> tuple[int, int, bool]:
+        room = max(self.cap_minor - before, 0)
+        if amount <= 0 or amount < room or self.hooked("no_cap", False):
+            return amount, 0, False
+        fields = self.hooked("cap_hit", {"total_before_minor": before, "uncapped_minor": amount, "awarded_minor": room})
+        self.events.append(CapHit(**fields))
+        return fields["awarded_minor"], fields["uncapped_minor"] - fields["awarded_minor"], True
+
+    def _trigger(self, scatters: int, *, blocked: bool) -> None:
+        award = self.rules.retrigger if self.spin else self.rules.trigger
+        spins = self.hooked("spins", 0 if blocked or scatters < award.count else award.spins)
+        if spins:
+            self.left = self.hooked("left", self.left + spins)
+            self.events.append(FeatureTrigger(feature="free_spins", count=scatters, spins_awarded=spins, spins_left=self.left))
+
+
+def events_of(builder: RoundBuilder, first: int = 1) -> list[tuple[int, Any]]:
+    """Return the game events with their indexes in the round's stream."""
+    return list(enumerate(builder.events, start=first))
+
+
+def round_facts(builder: RoundBuilder, *, number: int = 0, balance_before: int = 1_000_000, **changes: Any) -> list[dict[str, Any]]:
+    """Return the events of a whole round as dicts, opening and settlement included, digests made; `changes` go into the opening."""
+    rules = builder.rules
+    cost = rules.cost_minor(builder.mode, builder.bet)
+    zeros = "0" * 64
+    opened = {
+        "kind": "round_opened", "v": 1, "external_ref": "", "idempotency_key": f"key-{number}", "account_ref": ACCOUNT, "session_ref": "",
+        "channel": "", "profile_id": "", "profile_hash": "", "game": rules.game, "rules_version": rules.version, "rules_hash": rules.rules_hash,
+        "texts_hash": "", "rng": "rng/1", "engine_fingerprint": "", "mode": builder.mode, "bet_minor": builder.bet, "cost_minor": cost,
+        "bonus_minor": 0, "currency": "EUR", "balance_before_minor": balance_before, "epoch": 1, "seed_commitment": zeros,
+        "round_key_commitment": zeros, "client_seed": "", "nonce": number, "state_in": {}, "opened_at_us": START_US + 10 * number,
+    }  # fmt: skip
+    opened |= changes
+    settled = {
+        "kind": "round_settled", "v": 1, "total_win_minor": builder.total, "base_win_minor": builder.base_award,
+        "feature_win_minor": builder.total - builder.base_award, "ended": builder.ended, "state_out": {},
+        "balance_after_minor": balance_before - opened["cost_minor"] + builder.total, "outcome_digest": zeros, "round_digest": zeros,
+        "settled_at_us": START_US + 10 * number + 1,
+    }  # fmt: skip
+    return redigest([opened, *(event.model_dump(mode="json") for event in builder.events), settled])
+
+
+def redigest(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the events of a round with the digests of its settlement made anew."""
+    *before, settled = facts
+    outer, inner = hashlib.sha256(), hashlib.sha256()
+    for position, fact in enumerate(before):
+        data = canonical_json(fact)
+        framed = len(data).to_bytes(4, "big") + data
+        outer.update(framed)
+        if position:
+            inner.update(framed)
+    return [*before, {**settled, "outcome_digest": inner.hexdigest(), "round_digest": outer.hexdigest()}]
+
+
+def export_lines(rounds: Sequence[Sequence[dict[str, Any]]], account: Sequence[dict[str, Any]] = ()) -> list[str]:
+    """Return the lines of `audit export` for whole rounds and, before them, one account stream."""
+    lines = []
+    for index, fact in enumerate(account):
+        lines.append(_line("", f"account/{ACCOUNT}", index, index, START_US - 100 + index, fact))
+    for number, facts in enumerate(rounds):
+        name = f"r-{number}"
+        for index, fact in enumerate(facts):
+            lines.append(_line(name, f"round/{name}", index, min(index, 1), START_US + 10 * number + min(index, 1), fact))
+    return lines
+
+
+def _line(round_id: str, stream: str, index: int, append: int, at: int, event: dict[str, Any]) -> str:
+    return canonical_json(
+        {"round_id": round_id, "stream": stream, "index": index, "append": append, "recorded_at": at, "event": event}
+    ).decode()
