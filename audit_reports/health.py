@@ -35,7 +35,12 @@ def diagnose(ledger: Path, keys_dir: Path) -> list[Point]:
 
 def _versions() -> Iterator[Point]:
     yield Point("Python", True, platform.python_version())
-    yield Point("SQLite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version, "" if sqlite3.sqlite_version_info >= (3, 35) else "want 3.35 or newer")
+    yield Point(
+        "SQLite",
+        sqlite3.sqlite_version_info >= (3, 35),
+        sqlite3.sqlite_version,
+        "" if sqlite3.sqlite_version_info >= (3, 35) else "want 3.35 or newer",
+    )
     for package in ("slot-audit", "eventsourcing", "pydantic", "sqlite-utils", "cryptography"):
         try:
             yield Point(package, True, version(package))
@@ -45,7 +50,9 @@ def _versions() -> Iterator[Point]:
 
 def _compiler() -> Point:
     if find_spec("numba") is None:
-        return Point("compiled kernels", True, "numba is not installed: rounds are replayed in plain Python, same bytes; slot-audit[fast] brings it")
+        return Point(
+            "compiled kernels", True, "numba is not installed: rounds are replayed in plain Python, same bytes; slot-audit[fast] brings it"
+        )
     from engines.jit import cache_folder
 
     folder = cache_folder()
@@ -64,7 +71,9 @@ def _ledger(path: Path) -> Iterator[Point]:
     try:
         ledger = RoundLedger.open_for_reading(path)
     except LedgerError as error:
-        yield Point("ledger", False, str(error), f"audit init --ledger {path}" if not path.exists() else "name the right file with --ledger")
+        yield Point(
+            "ledger", False, str(error), f"audit init --ledger {path}" if not path.exists() else "name the right file with --ledger"
+        )
         return
     try:
         tree = ledger.store.tree()
@@ -82,7 +91,9 @@ def _settings(path: Path) -> Iterator[Point]:
         yield Point("journal", mode == "wal", mode, "" if mode == "wal" else f"sqlite3 {path} 'PRAGMA journal_mode=WAL'")
         triggers = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'").fetchone()[0]
         is_guarded = triggers >= 6
-        mend = "" if is_guarded else "triggers that refuse UPDATE and DELETE were dropped: treat the ledger as altered, run audit verify --all"
+        mend = (
+            "" if is_guarded else "triggers that refuse UPDATE and DELETE were dropped: treat the ledger as altered, run audit verify --all"
+        )
         yield Point("append-only triggers", is_guarded, str(triggers), mend)
     finally:
         connection.close()
@@ -93,7 +104,12 @@ def _last_write(ledger: RoundLedger, tree_size: int) -> Point:
     appends = [append for stream in records for append in ledger.store.stream_appends(stream)]
     last_us = max((append.recorded_at_us for append in appends), default=0)
     is_fine = last_us <= time.time_ns() // 1000
-    return Point("last write", is_fine, "not in the future" if is_fine else "in the future", "" if is_fine else "the clock went back: synchronise it by NTP")
+    return Point(
+        "last write",
+        is_fine,
+        "not in the future" if is_fine else "in the future",
+        "" if is_fine else "the clock went back: synchronise it by NTP",
+    )
 
 
 def _keys(ledger_path: Path, folder: Path) -> Iterator[Point]:
@@ -106,7 +122,9 @@ def _keys(ledger_path: Path, folder: Path) -> Iterator[Point]:
             yield Point(name, False, str(error), mend)
             continue
         is_private = not stat.S_IMODE(path.stat().st_mode) & 0o077
-        yield Point(name, is_private, str(path) if is_private else f"{path} can be read by others", "" if is_private else f"chmod 600 {path}")
+        yield Point(
+            name, is_private, str(path) if is_private else f"{path} can be read by others", "" if is_private else f"chmod 600 {path}"
+        )
     yield _verifier_key(ledger_path, folder, mend)
 
 

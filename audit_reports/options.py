@@ -72,7 +72,7 @@ def parse_count(text: str, option: str) -> int:
     mantissa, mark, exponent = text.lower().partition("e")
     digits = mantissa.replace("_", "")
     if digits.isdecimal() and digits.isascii() and (not mark or (exponent.isdecimal() and exponent.isascii() and len(exponent) <= 2)):
-        count = int(digits) * 10 ** int(exponent or "0")
+        count: int = int(digits) * 10 ** int(exponent or "0")
         if 1 <= count <= 10**15:
             return count
     raise UsageError(option, "a whole number from 1 to 1e15, such as 1000000, 1_000_000 or 1e6", text)

@@ -5,7 +5,7 @@ with and without it. Text of the record that cannot be printed is shown escaped:
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -34,11 +34,11 @@ LABEL_LENGTH = 4
 CELL_WIDTH = LABEL_LENGTH + 2
 MARGIN = 2
 SIDE_WIDTH_MIN = 30  # narrower than this, wins stand below the board
-TITLE_WIDTH = 14
+TITLE_WIDTH = 13
 HEADER_TITLE_WIDTH = 10
 VALUE_SHOWN_MAX = 999
 
-QUIET, STRONG, ALARM, MONEY, FEATURE, FELL = "dim", "bold", "bold red", "bold green", "bold magenta", "bold green"
+QUIET, STRONG, ALARM, MONEY, FEATURE, FELL, CAP = "dim", "bold", "bold red", "bold green", "bold magenta", "bold green", "bold yellow"
 COLOURS = {
     "red": "red",
     "green": "green",
@@ -55,10 +55,11 @@ ROLES = {"scatter": "bold magenta", "heart": "bold bright_red", "unknown": ALARM
 
 
 class Span(NamedTuple):
-    """A piece of text in one style, as rich writes styles; empty for none."""
+    """A piece of text in one style, as rich writes styles."""
 
     text: str
     style: str = ""
+    is_whole: bool = False  # not broken at its blanks
 
 
 Line = list[Span]
@@ -93,17 +94,15 @@ def symbol_labels(names: Sequence[str]) -> tuple[str, ...]:
 def _shortened(word: str) -> str:
     if len(word) > LABEL_LENGTH:
         word = "".join(letter for at, letter in enumerate(word) if not at or letter != word[at - 1])
-    while _width(word) > LABEL_LENGTH:
-        word = word[:-1]
-    return word
+    return _cut(word, LABEL_LENGTH)
 
 
 def _unlike(label: str, taken: Sequence[str]) -> str:
-    numbered = (_shortened_to(label, LABEL_LENGTH - len(str(number))) + str(number) for number in range(2, len(taken) + 3))
+    numbered = (_cut(label, LABEL_LENGTH - len(str(number))) + str(number) for number in range(2, len(taken) + 3))
     return label if label not in taken else next(other for other in numbered if other not in taken)
 
 
-def _shortened_to(text: str, width: int) -> str:
+def _cut(text: str, width: int) -> str:
     while _width(text) > width:
         text = text[:-1]
     return text
@@ -132,11 +131,12 @@ def _coloured(line: Line) -> str:
     from rich.color import ColorSystem
     from rich.style import Style
 
-    texts = [span.text for span in line]
-    while texts and not (texts[-1] := texts[-1].rstrip()):
-        texts.pop()
-    pieces = zip(texts, line, strict=False)
-    return "".join(Style.parse(span.style).render(text, color_system=ColorSystem.STANDARD) for text, span in pieces)
+    left = len(_uncoloured(line))
+    pieces = []
+    for span in line:
+        pieces.append(Style.parse(span.style).render(span.text[:left], color_system=ColorSystem.STANDARD))
+        left -= min(left, len(span.text))
+    return "".join(pieces)
 
 
 def _wrapped(spans: Sequence[Span], width: int) -> list[Line]:
@@ -144,77 +144,34 @@ def _wrapped(spans: Sequence[Span], width: int) -> list[Line]:
     lines: list[Line] = [[]]
     used = 0
     for span in spans:
-        for word in re.findall(r" +|[^ ]+", _clean(span.text)):
+        text = _clean(span.text)
+        for word in [text] if span.is_whole else re.findall(r" +|[^ ]+", text):
             if used + _width(word) > width:
-                if word[0] == " ":
+                if word.isspace():
                     continue
                 if used:
                     lines.append([])
                     used = 0
                 while _width(word) > width:
-                    head = _shortened_to(word[:width], width)
+                    head = _cut(word[:width], width)
                     lines[-1].append(Span(head, span.style))
                     lines.append([])
                     word = word[len(head) :]
-            if used or word[0] != " ":
+            if used or not word.isspace():
                 lines[-1].append(Span(word, span.style))
                 used += _width(word)
     return lines
 
 
-class _Shelf:
-    """The findings that are not drawn yet; each is taken once."""
-
-    def __init__(self, findings: Sequence[Finding], drawn_events: set[int]) -> None:
-        self._left = list(findings)
-        self._drawn_events = drawn_events
-        self._marked = {finding.event_index for finding in findings}
-
-    def __len__(self) -> int:
-        return len(self._left)
-
-    def is_marked(self, event_index: int) -> bool:
-        """Return whether there is a finding about this event."""
-        return event_index in self._marked
-
-    def take(self, event_index: int) -> list[Finding]:
-        """Take the findings about one event."""
-        return self._take([finding for finding in self._left if finding.event_index == event_index])
-
-    def take_of_spin(self, spin_index: int) -> list[Finding]:
-        """Take the findings about a spin that are about no event of the picture."""
-        return self._take([each for each in self._left if each.spin_index == spin_index and each.event_index not in self._drawn_events])
-
-    def take_of_round(self) -> list[Finding]:
-        """Take the findings about the opening, and those about no one event or spin."""
-        return self._take([each for each in self._left if each.event_index == 0 or (each.event_index < 0 and each.spin_index < 0)])
-
-    def take_all(self) -> list[Finding]:
-        """Take what is left."""
-        return self._take(list(self._left))
-
-    def _take(self, taken: list[Finding]) -> list[Finding]:
-        self._left = [finding for finding in self._left if finding not in taken]
-        return taken
-
-
-def _facts(spin: SpinReport) -> Iterator[Fact]:
-    for step in spin.steps:
-        yield from step.facts
-    yield from spin.rest
-
-
 def _event_indexes(report: RoundReport) -> set[int]:
-    """Return the indexes of all events of the report."""
-    indexes = {0}
+    """Return the indexes of all events of the report, and of the opening."""
+    indexes: list[int | None] = [0]
     for spin in report.spins:
-        indexes |= {spin.event_index} - {None}
-        indexes |= {fact.event_index for fact in _facts(spin)}
+        indexes += [spin.event_index, *(fact.event_index for fact in spin.rest)]
         for step in spin.steps:
-            indexes |= {win.event_index for win in step.wins}
-            indexes |= {step.event_index} - {None}
-            indexes |= {step.tumble.event_index} if step.tumble else set()
-    return indexes
+            indexes += [step.event_index, step.tumble.event_index if step.tumble else None]
+            indexes += [*(win.event_index for win in step.wins), *(fact.event_index for fact in step.facts)]
+    return {index for index in indexes if index is not None}
 
 
 def _style(symbol: SymbolReport) -> str:
@@ -233,9 +190,10 @@ class _RoundView:
 
     def __init__(self, report: RoundReport, width: int, findings: Sequence[Finding]) -> None:
         self.report, self.width = report, width
-        events = _event_indexes(report)
-        self.shelf = _Shelf(findings, events)
-        self.index_width = len(f"#{max(events)}!") + 1
+        self.events = _event_indexes(report)
+        self.findings = list(findings)  # those that are not drawn yet
+        self.marked = {finding.event_index for finding in findings}
+        self.index_width = len(f"#{max(self.events)}!") + 1
         self.labels = symbol_labels([symbol.name for symbol in report.symbols])
         self.lines: list[Line] = []
 
@@ -243,7 +201,7 @@ class _RoundView:
         """Return the lines of the whole picture."""
         self.draw_header()
         self.draw_legend()
-        self.draw_findings(self.shelf.take_of_round())
+        self.draw_findings(lambda each: each.event_index == 0 or (each.event_index < 0 and each.spin_index < 0))
         spins = [spin for spin in self.report.spins if spin_index is None or spin.spin_index == spin_index]
         for spin in spins:
             self.draw_spin(spin)
@@ -252,9 +210,9 @@ class _RoundView:
             what = "the record holds no spin" if spin_index is None else f"the record holds no spin {spin_index}"
             self.add([Span(what, ALARM)])
         if spin_index is None:
-            self.draw_findings(self.shelf.take_all())
-        elif len(self.shelf):
-            self.add([Span(f"!! {len(self.shelf)} more findings elsewhere in the round: leave out --spin to see them", ALARM)])
+            self.draw_findings(lambda _: True)
+        elif self.findings:
+            self.add([Span(f"!! {len(self.findings)} more findings elsewhere in the round: leave out --spin to see them", ALARM)])
         self.draw_settlement()
         return self.lines
 
@@ -268,18 +226,18 @@ class _RoundView:
     def add_rule(self, text: str, *, sign: str, event_index: int | None, style: str) -> None:
         """Add a line across the page with a text in it, the event's index at its end."""
         end = f" {self.index(event_index)} {sign * 2}" if event_index is not None else ""
-        text = _shortened_to(_clean(text), self.width - len(end) - 6)
+        text = _cut(_clean(text), self.width - len(end) - 6)
         left = f"{sign * 2} {text} "
         fill = sign * (self.width - _width(left) - len(end))
         self.lines.append([Span(left, style), Span(fill, QUIET), Span(end, QUIET)])
 
     def index(self, event_index: int) -> str:
         """Return an event's index as it is shown, with a ! where there is a finding about it."""
-        return f"#{event_index}" + ("!" if self.shelf.is_marked(event_index) else "")
+        return f"#{event_index}" + ("!" if event_index in self.marked else "")
 
     def index_span(self, event_index: int) -> Span:
         """Return an event's index in its column."""
-        return Span(self.index(event_index).ljust(self.index_width), ALARM if self.shelf.is_marked(event_index) else QUIET)
+        return Span(self.index(event_index).ljust(self.index_width), ALARM if event_index in self.marked else QUIET)
 
     def draw_header(self) -> None:
         """Draw what was played, for how much, by whom and when."""
@@ -307,19 +265,25 @@ class _RoundView:
     def draw_legend(self) -> None:
         """Draw what the marks and labels mean."""
         label = self.labels[0] if self.labels else "SYMB"
-        signs = [Span(f"[{label:<4}]", "reverse"), Span(" won   ")]
-        signs += [Span("+", FELL), Span(f"{label:<4} fell in   ")]
-        signs += [Span("+", FELL), Span(f"{label:<4}]", "reverse"), Span(" both   ")]
-        signs += [Span("x5", ROLES["heart"]), Span(" a heart's value   #1 event   !! finding")]
+        signs = [Span(f"[{label:<4}]", "reverse"), Span(" won  ")]
+        signs += [Span("+", FELL), Span(f"{label:<4} new  ")]
+        signs += [Span("+", FELL), Span(f"{label:<4}]", "reverse"), Span(" both  ")]
+        signs += [Span("x5", ROLES["heart"]), Span(" heart  #1 event  !! finding")]
         names: Line = []
         for symbol, name in zip(self.report.symbols, self.labels, strict=True):
-            names += [Span(name, _style(symbol)), Span("\N{NO-BREAK SPACE}" + symbol.name), Span("   ")]
+            names += [Span(f"{name} {symbol.name}", _style(symbol), is_whole=True), Span("   ")]
         for title, spans in (("legend", signs), ("symbols", names)):
             self.add(spans, first=[Span(" " * MARGIN), Span(title, QUIET)], indent=MARGIN + HEADER_TITLE_WIDTH)
 
-    def draw_findings(self, findings: Sequence[Finding]) -> None:
-        """Draw findings, each as a paragraph that starts with !!."""
-        for finding in findings:
+    def draw_findings_of(self, event_index: int | None) -> None:
+        """Draw the findings about one event."""
+        self.draw_findings(lambda finding: finding.event_index == event_index)
+
+    def draw_findings(self, is_wanted: Callable[[Finding], bool]) -> None:
+        """Draw those findings that are wanted and not drawn yet, each as a paragraph that starts with !!."""
+        wanted = [finding for finding in self.findings if is_wanted(finding)]
+        self.findings = [finding for finding in self.findings if finding not in wanted]
+        for finding in wanted:
             place = f"#{finding.event_index} " if finding.event_index >= 0 else ""
             spin = f"spin {finding.spin_index} " if finding.spin_index >= 0 and finding.event_index < 0 else ""
             text = f"{place}{spin}{finding.severity} {finding.code}: {finding.message}"
@@ -333,14 +297,13 @@ class _RoundView:
         self.lines.append([])
         parts = ["spin without a recorded start"]
         if spin.spin_index is not None:
-            parts = [f"spin {spin.spin_index}", spin.part, f"strip set {spin.strip_set}"]
-            parts += [f"{spin.spins_left} left after it"] if spin.part != "base" or spin.spins_left else []
+            parts = [f"spin {spin.spin_index}", spin.part, f"set {spin.strip_set}"]
+            parts += [f"{spin.spins_left} left"] if spin.part != "base" or spin.spins_left else []
             parts += [f"total multiplier {spin.total_multiplier}"] if spin.part != "base" or spin.total_multiplier else []
             parts += [f"multiplier {spin.multiplier}"] if spin.multiplier != 1 else []
             parts += [f"meter {spin.meter}"] if spin.meter else []
         self.add_rule(" | ".join(parts), sign="-", event_index=spin.event_index, style=STRONG)
-        if spin.event_index is not None:
-            self.draw_findings(self.shelf.take(spin.event_index))
+        self.draw_findings_of(spin.event_index)
         for number, step in enumerate(spin.steps):
             if number:
                 self.lines.append([])
@@ -348,8 +311,7 @@ class _RoundView:
             self.draw_step(step, is_shown_next=is_shown_next)
         for fact in spin.rest:
             self.draw_fact(fact)
-        if spin.spin_index is not None:
-            self.draw_findings(self.shelf.take_of_spin(spin.spin_index))
+        self.draw_findings(lambda each: each.spin_index == spin.spin_index and each.event_index not in self.events)
 
     def draw_step(self, step: StepReport, *, is_shown_next: bool) -> None:
         """Draw a drop's board with its wins beside it, below it where the page is too narrow."""
@@ -366,12 +328,10 @@ class _RoundView:
         for row, text in zip_longest(board, side):
             self.lines.append([*(row or [Span(" " * (board_width - 2))]), Span("  "), *(text or [])] if board else [Span("  "), *text])
         for event_index in (step.event_index, *(win.event_index for win in step.wins)):
-            if event_index is not None:
-                self.draw_findings(self.shelf.take(event_index))
+            self.draw_findings_of(event_index)
         for fact in step.facts:
             self.draw_fact(fact)
-        if step.tumble:
-            self.draw_findings(self.shelf.take(step.tumble.event_index))
+        self.draw_findings_of(step.tumble.event_index if step.tumble else None)
 
     def board_row(self, row: Sequence[CellReport | None], *, is_won: bool) -> Line:
         """Return one row of a board; where something won, the rest of the board is quiet."""
@@ -438,7 +398,7 @@ class _RoundView:
         rows: list[Line] = []
         for win, count, name, pay in zip(wins, counts, names, pays, strict=True):
             name_gap = " " * (widths[1] - _width(_clean(name)))
-            row = [Span(count.rjust(widths[0]).replace(" ", "\N{NO-BREAK SPACE}") + " "), Span(name, _style(win.symbol))]
+            row = [Span(count.rjust(widths[0]) + " ", is_whole=True), Span(name, _style(win.symbol))]
             row += [Span(name_gap + gap + pay.rjust(widths[2]) + gap), Span(win.win.text.rjust(widths[3]), STRONG)]
             rows.append(row + _differing(win.computed, win.win, f"{win.pay} of the bet is"))
         return rows
@@ -453,7 +413,7 @@ class _RoundView:
             title, spans = _fact_spans(fact)
             first = [Span(" " * MARGIN), self.index_span(fact.event_index), Span(title, QUIET)]
             self.add(spans, first=first, indent=MARGIN + self.index_width + TITLE_WIDTH)
-        self.draw_findings(self.shelf.take(fact.event_index))
+        self.draw_findings_of(fact.event_index)
 
     def draw_settlement(self) -> None:
         """Draw how the round was settled; the total win is the last line."""
@@ -489,10 +449,10 @@ def _fact_spans(fact: MultiplierReport | PrizeReport | CapReport | TriggerReport
             spans = [Span(f"{fact.pay}{of}{factor} = "), Span(fact.prize.text, STRONG)]
             return _words(fact.which), spans + _differing(fact.computed, fact.prize, "that is")
         case CapReport():
-            asked = f"{fact.total_before.text} before + {fact.uncapped.text} reaches the cap of {fact.cap.text}: "
-            return "win cap", [Span(asked), Span(f"{fact.awarded.text} awarded, {fact.cut.text} cut", ALARM)]
+            asked = f"{fact.total_before.text} + {fact.uncapped.text} reaches {fact.cap.text}: "
+            return "win cap", [Span(asked), Span(f"awarded {fact.awarded.text}, cut {fact.cut.text}", CAP)]
         case TriggerReport():
-            text = f"{fact.count} scatters award {fact.spins_awarded}, {fact.spins_left} left"
+            text = f"{fact.scatter_count} scatters award {fact.spins_awarded}, {fact.spins_left} left"
             return _words(fact.feature), [Span(text, FEATURE)]
         case SpinEndReport():
             return "award", _award_spans(fact)
@@ -507,7 +467,7 @@ def _change_spans(fact: MultiplierReport) -> Line:
     if is_total:
         spans.append(Span(f"  ({' + '.join(map(str, (fact.from_multiplier, *fact.hearts)))} = {fact.from_multiplier + hearts})"))
     else:
-        spans.append(Span(f"  ({_sum_text(fact.hearts) or 'no hearts'})"))
+        spans.append(Span(f"  ({f'hearts {_sum_text(fact.hearts)}' if hearts else 'no hearts'})"))
     wanted = fact.from_multiplier + hearts if is_total else hearts
     return spans if wanted == fact.to_multiplier else [*spans, Span(f"  !! the hearts on the board make it {wanted}", ALARM)]
 
@@ -523,7 +483,8 @@ def _award_spans(fact: SpinEndReport) -> Line:
         terms.append(f"prizes {fact.prizes.text}")
     text = " + ".join(terms) or "no win"
     text += f" - cut {fact.cut.text}" if fact.cut.minor else ""
-    spans = [Span(f"{text} = "), Span(fact.award.text, MONEY if fact.award.minor else QUIET)]
+    is_nothing = not terms and not fact.award.minor
+    spans = [Span("no win", QUIET)] if is_nothing else [Span(f"{text} = "), Span(fact.award.text, MONEY)]
     spans += _differing(fact.computed, fact.award, "the terms make it")
-    spans.append(Span(f"   round so far {fact.total.text}", "" if fact.award.minor else QUIET))
+    spans += [Span("; ", QUIET), Span(f"round so far {fact.total.text}", QUIET if is_nothing else "", is_whole=True)]
     return spans + ([Span(f", meter {fact.meter}")] if fact.meter else [])

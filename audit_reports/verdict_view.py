@@ -23,7 +23,9 @@ def verdict_json(verification: Verification) -> dict[str, Any]:
     opened, settled = verification.opened, verification.settled
     facts: dict[str, Any] | None = None
     if opened is not None:
-        facts = {name: getattr(opened, name) for name in ("game", "rules_version", "rules_hash", "mode", "bet_minor", "cost_minor", "currency")}
+        facts = {
+            name: getattr(opened, name) for name in ("game", "rules_version", "rules_hash", "mode", "bet_minor", "cost_minor", "currency")
+        }
         facts["total_win_minor"] = settled.total_win_minor if settled is not None else None
     return {
         "schema": "verify/1",

@@ -45,7 +45,7 @@ class RecordedEvent(BaseModel):
             event = cls.model_validate_json(data)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
+            where = ".".join(str(part) for part in first["loc"]) or "the bytes"
             raise CanonicalFormError(cls.__name__, data, f"{where}: {first['msg']}") from error
         if canonical_bytes(event) != data:
             raise CanonicalFormError(cls.__name__, data, "keys unsorted, spaces, or numbers and strings in another form")

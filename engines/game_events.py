@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engines.canonical import CanonicalFormError, Integer, Minor, RecordedEvent
+from engines.canonical import CanonicalFormError, Minor, RecordedEvent
 
 __all__ = [
     "GAME_EVENTS",

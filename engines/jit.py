@@ -22,6 +22,7 @@ __all__ = ["arrays_of", "cache_folder", "compiled", "kernel"]
 K = TypeVar("K", bound=Callable[..., Any])
 _kernels: list[Callable[..., Any]] = []
 _registered: set[Callable[..., Any]] = set()
+_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
 
 
 def kernel(function: K) -> K:
@@ -56,12 +57,13 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import numba
     from numba.extending import register_jitable
 
-    numba.config.CACHE_DIR = str(cache_folder())
+    setattr(numba.config, "CACHE_DIR", str(cache_folder()))  # noqa: B010  (its stubs do not name it)
     for known in _kernels:
         if known not in _registered:
             _registered.add(known)
             register_jitable(_nrt=False)(known)
-    return numba.njit(cache=True, fastmath=False, error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
+    machine: Callable[..., Any] = numba.njit(**_OPTIONS)(function)
+    return machine
 
 
 def arrays_of(group: Any) -> Any:

@@ -161,7 +161,12 @@ def chacha20_block(stream: list[int]) -> None:
     stream[b], stream[b + 1], stream[b + 2], stream[b + 3] = (x0 + c0) & MASK, (x1 + c1) & MASK, (x2 + c2) & MASK, (x3 + c3) & MASK
     stream[b + 4], stream[b + 5], stream[b + 6], stream[b + 7] = (x4 + k0) & MASK, (x5 + k1) & MASK, (x6 + k2) & MASK, (x7 + k3) & MASK
     stream[b + 8], stream[b + 9], stream[b + 10], stream[b + 11] = (x8 + k4) & MASK, (x9 + k5) & MASK, (x10 + k6) & MASK, (x11 + k7) & MASK
-    stream[b + 12], stream[b + 13], stream[b + 14], stream[b + 15] = (x12 + n0) & MASK, (x13 + n1) & MASK, (x14 + n2) & MASK, (x15 + n3) & MASK
+    stream[b + 12], stream[b + 13], stream[b + 14], stream[b + 15] = (
+        (x12 + n0) & MASK,
+        (x13 + n1) & MASK,
+        (x14 + n2) & MASK,
+        (x15 + n3) & MASK,
+    )
 
 
 @kernel

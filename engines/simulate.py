@@ -180,9 +180,7 @@ def simulate(rules: GameRules, mode: str, round_count: int, *, seed: bytes, job_
     """
     rules.mode_index(mode)
     chunk_count = -(-round_count // CHUNK_ROUNDS)
-    tasks = [
-        _ChunkTask(rules, mode, seed, chunk, min(CHUNK_ROUNDS, round_count - chunk * CHUNK_ROUNDS)) for chunk in range(chunk_count)
-    ]
+    tasks = [_ChunkTask(rules, mode, seed, chunk, min(CHUNK_ROUNDS, round_count - chunk * CHUNK_ROUNDS)) for chunk in range(chunk_count)]
     if job_count <= 1 or chunk_count <= 1:
         yield from map(_play_chunk, tasks)
         return

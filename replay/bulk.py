@@ -178,7 +178,9 @@ def _check_ledger(plan: BulkPlan, summary: BulkSummary, unclean_ids: set[str]) -
             size, root = root_of_leaves(leaf for _, leaf in ledger.store.leaf_hashes())
             if (size, root) != (tree.size, tree.root):
                 want = f"{size} leaves, root {root.hex()}"
-                summary.ledger_findings.append(_finding("root", "integrity", "root over all leaves", want, f"{tree.size}, {tree.root.hex()}"))
+                summary.ledger_findings.append(
+                    _finding("root", "integrity", "root over all leaves", want, f"{tree.size}, {tree.root.hex()}")
+                )
             summary.ledger_findings.extend(_check_balances(ledger, unclean_ids))
     finally:
         ledger.close()

@@ -48,7 +48,7 @@ def _check_versions(record: RoundRecord) -> list[Finding]:
 
 def _check_append(record: RoundRecord, append: LeafRow) -> list[Finding]:
     events = record.events[append.version_first - 1 : append.version_last]
-    findings = []
+    findings: list[Finding] = []
     for event in events:
         findings.extend(_check_form(event.version - 1, event.topic, event.data))
     leaf = leaf_bytes(

@@ -16,7 +16,9 @@ def check_record_events(record: RoundRecord, rules_for: RulesFor, *, is_balance_
     or somebody follows the whole account. An event whose bytes are no JSON object counts as one of no known kind.
     """
     lines = []
-    append_of = {version: number for number, append in enumerate(record.appends) for version in range(append.version_first, append.version_last + 1)}
+    append_of = {
+        version: number for number, append in enumerate(record.appends) for version in range(append.version_first, append.version_last + 1)
+    }
     for row in record.events:
         append = append_of.get(row.version, -1)
         recorded_at = record.appends[append].recorded_at_us if append >= 0 else 0

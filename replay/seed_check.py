@@ -47,8 +47,8 @@ class SealedSeeds:
         findings = self._check_commitment(opened, opened_leaf)
         seed, reason = self._seed(opened.epoch)
         if seed is None:
-            result = "fail" if findings else "not_run"
-            return SeedCheck(Check("seed", result, findings[0].message if findings else reason), findings, None)
+            check = Check("seed", "fail", findings[0].message) if findings else Check("seed", "not_run", reason)
+            return SeedCheck(check, findings, None)
         key = round_key(seed, opened.game, opened.client_seed, opened.nonce)
         commitment = round_key_commitment(key)
         if commitment != opened.round_key_commitment:

@@ -3,7 +3,19 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-__all__ = ["CHECK_NAMES", "EXIT_CLEAN", "EXIT_FINDINGS", "VERDICTS", "Check", "CheckName", "CheckResult", "Finding", "Severity", "VerdictName", "exit_status"]
+__all__ = [
+    "CHECK_NAMES",
+    "EXIT_CLEAN",
+    "EXIT_FINDINGS",
+    "VERDICTS",
+    "Check",
+    "CheckName",
+    "CheckResult",
+    "Finding",
+    "Severity",
+    "VerdictName",
+    "exit_status",
+]
 
 Severity = Literal["money", "integrity", "presentation", "completeness", "warning"]
 CheckName = Literal["record", "seed", "replay", "referee", "totals", "presentation"]

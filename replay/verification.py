@@ -14,8 +14,8 @@ from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
 from replay.check import RoundCheck
-from replay.recorded_round import check_record_events
 from replay.record_check import check_record
+from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
 from replay.rulebook import Rulebook
 from replay.seed_check import SealedSeeds

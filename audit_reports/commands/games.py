@@ -24,20 +24,20 @@ def games(as_json: JsonOption = False) -> None:
     """
     from engines.registry import GAMES, installed_game, rules_versions
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for game_id in GAMES:
         for version in rules_versions(game_id):
             game = installed_game(game_id, version)
             modes = [mode.name for mode in game.rules.modes]
-            row = {"game": game_id, "title": game.rules.title, "rules_version": version, "modes": modes, "is_draft": game.rules.is_draft}
-            rows.append({**row, "rules_hash": game.rules.rules_hash, "engine_fingerprint": game.fingerprint})
+            names = {"game": game_id, "title": game.rules.title, "rules_version": version, "modes": modes, "is_draft": game.rules.is_draft}
+            rows.append({**names, "rules_hash": game.rules.rules_hash, "engine_fingerprint": game.fingerprint})
     if as_json:
         print_json({"schema": "games/1", "games": rows})
         return
-    cells = [
-        (r["game"], r["rules_version"] + (" draft" if r["is_draft"] else ""), ", ".join(r["modes"]), r["rules_hash"][:16], r["engine_fingerprint"][:16])
-        for r in rows
-    ]
+    cells = []
+    for row in rows:
+        version = row["rules_version"] + (" draft" if row["is_draft"] else "")
+        cells.append((row["game"], version, ", ".join(row["modes"]), row["rules_hash"][:16], row["engine_fingerprint"][:16]))
     for line in table(("game", "rules", "modes", "rules hash", "engine"), cells):
         print_line(line)
 
@@ -66,7 +66,7 @@ def rules(
 
 
 def _origin(part: Any) -> str:
-    return part.source or part.assumption
+    return str(part.source or part.assumption)
 
 
 def _times(x100: int) -> str:

@@ -149,4 +149,6 @@ class _Table:
             return
         rounds = f"{round_count} round{'' if round_count == 1 else 's'}"
         draft = ", draft rules" if self._game.rules.is_draft else ""
-        print_line(f"{rounds} of {self._game.rules.game} {self._game.rules.version}{draft}, {self._mode}: paid {self._amount(cost_minor)}, won {self._amount(self._won_minor)} {self._account.currency}")
+        print_line(
+            f"{rounds} of {self._game.rules.game} {self._game.rules.version}{draft}, {self._mode}: paid {self._amount(cost_minor)}, won {self._amount(self._won_minor)} {self._account.currency}"
+        )

@@ -70,8 +70,9 @@ def doctor(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: J
         print_json({"schema": "doctor/1", "points": [point._asdict() for point in points]})
     else:
         for point in points:
-            print_line(f"{'ok  ' if point.is_fine else 'BAD '} {point.what}: {point.found}" + (f"\n       mend: {point.mend}" if point.mend else ""))
+            print_line(
+                f"{'ok  ' if point.is_fine else 'BAD '} {point.what}: {point.found}"
+                + (f"\n       mend: {point.mend}" if point.mend else "")
+            )
     if any(not point.is_fine for point in points):
         sys.exit(4)
-
-

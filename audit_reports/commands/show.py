@@ -33,8 +33,8 @@ def show(
     Example: audit show --round 0190a1b2 --spin 3
     """
     from audit_reports.round_report import report_json
-    from audit_reports.terminal_view import print_round
     from audit_reports.round_source import read_report
+    from audit_reports.terminal_view import print_round
 
     report, findings = read_report(ledger_path(ledger), round_, Path(rules) if rules else None)
     wanted = spin if spin >= 0 else None

@@ -126,9 +126,7 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
         "capped": sums.total("capped"),
         "limited": sums.total("limited"),
         "win_bets_max": sums.total("win_minor_max") / bet,
-        "strata": [
-            _stratum(rules, place, dict(zip(SUM_NAMES, row, strict=True))) for place, row in enumerate(sums.strata) if row[0]
-        ],
+        "strata": [_stratum(rules, place, dict(zip(SUM_NAMES, row, strict=True))) for place, row in enumerate(sums.strata) if row[0]],
         "histogram": sums.histogram,
         "rounds_per_second": round(count / seconds),
     }
@@ -144,7 +142,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"highest win     {facts['win_bets_max']:.2f} bets; {facts['capped']} rounds capped, {facts['limited']} ended by a technical limit",
     ]
     if facts["rounds_per_feature"]:
-        lines.append(f"free spins      once in {facts['rounds_per_feature']:.1f} rounds, {facts['feature_spins_mean']:.2f} spins on average")
+        lines.append(
+            f"free spins      once in {facts['rounds_per_feature']:.1f} rounds, {facts['feature_spins_mean']:.2f} spins on average"
+        )
     for row in facts["strata"]:
         lines.append(
             f"strip set {row['strip_set']:<5} {row['rounds']} rounds, {row['win_bets_mean']:.4f} bets a round"

@@ -130,10 +130,14 @@ def test_another_hash_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for hash_seed, is_compiled in (("1", False), ("4242", True)):
         program = (
             "from engines.registry import installed_game; from engines.digest import pinned_digest\n"
-            "game = installed_game('moonlight-princess')\n" + ("game.compile()\n" if is_compiled else "") + "print(*[pinned_digest(game, mode, round_count=300) for mode in ('base', 'ante', 'buy')])"
+            "game = installed_game('moonlight-princess')\n"
+            + ("game.compile()\n" if is_compiled else "")
+            + "print(*[pinned_digest(game, mode, round_count=300) for mode in ('base', 'ante', 'buy')])"
         )
         command = [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=ROOT, env={"PYTHONHASHSEED": hash_seed, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env={"PYTHONHASHSEED": hash_seed, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+        )
         assert done.stdout.split() == [PINNED_300["digest_of_300"][mode] for mode in MODES]
 
 

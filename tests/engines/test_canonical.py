@@ -1,0 +1,65 @@
+"""Canonical bytes: RFC 8785 for the values that events hold, and nothing else is accepted."""
+
+from typing import Any
+
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engines.canonical import INTEGER_MAX, CanonicalFormError, canonical_bytes, canonical_json
+from engines.game_events import SpinEnded, Win, parse_game_event
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+KEYS = st.text(st.characters(codec="ascii"), max_size=8)
+VALUES = st.recursive(
+    st.integers(-INTEGER_MAX, INTEGER_MAX) | TEXTS | st.booleans(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=20,
+)
+WIN = Win(symbol=4, line=-1, count=8, cells=tuple(range(8)), ways=1, pay_x100=100, multiplier=1, win_minor=200)
+DATA = canonical_bytes(WIN)
+
+
+@given(VALUES)
+def test_canonical_json_is_that_of_rfc_8785(value: Any) -> None:
+    """For integers, strings, booleans, arrays and objects with ASCII keys the form is the rfc8785 package's."""
+    assert canonical_json(value) == rfc8785.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (DATA.replace(b'"count":8', b'"count": 8'), "keys unsorted, spaces"),
+        (DATA.replace(b'"count":8,', b""), "count: Field required"),
+        (DATA.replace(b'"count":8', b'"count":8,"extra":1'), "extra: Extra inputs are not permitted"),
+        (DATA.replace(b'"count":8', b'"count":8.0'), "count: Input should be a valid integer"),
+        (DATA.replace(b'"count":8', b'"count":"8"'), "count: Input should be a valid integer"),
+        (DATA.replace(b'"count":8', b'"count":true'), "count: Input should be a valid integer"),
+        (DATA.replace(b'"win_minor":200', b'"win_minor":9007199254740992'), "win_minor: Input should be less than or equal to"),
+        (DATA.replace(b'"v":1', b'"v":2'), "v: Input should be 1"),
+        (b'{"kind":"win","v":1}', "Field required"),
+        (b"[]", "Input should be an object"),
+        (b"\xff", "the bytes: Invalid JSON"),
+        (DATA[:-1], "EOF"),
+    ],
+)
+def test_other_forms_are_refused_with_their_reason(data: bytes, reason: str) -> None:
+    """Bytes that are no canonical win of version 1 raise with what is wrong."""
+    with pytest.raises(CanonicalFormError) as caught:
+        parse_game_event("win", data)
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith("event bytes: want Win in canonical form, got b")
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
+    """A kind of a newer program is named together with those that are known."""
+    with pytest.raises(CanonicalFormError, match="want one of spin_started, drop, win"):
+        parse_game_event("meteor", DATA)
+
+
+def test_keys_are_sorted_and_every_field_is_there() -> None:
+    """The bytes of an event are pinned: on disk for ever."""
+    event = SpinEnded(spin_multiplier=1, cut_minor=0, award_minor=5, total_minor=5, meter=0)
+    want = b'{"award_minor":5,"cut_minor":0,"kind":"spin_ended","meter":0,"spin_multiplier":1,"total_minor":5,"v":1}'
+    assert canonical_bytes(event) == want
