@@ -51,9 +51,8 @@ def run_demo(folder: str, *, as_json: bool) -> int:
     say("3. A copy in which somebody raised one win")
     copy = place / "altered.db"
     alteration = _alter_copy(path, copy)
-    say(
-        f"   round {alteration.round_id}, event {alteration.version - 1}: win of {alteration.win_minor} minor units made {alteration.altered_minor}"
-    )
+    place_of_it = f"round {alteration.round_id}, event {alteration.version - 1}"
+    say(f"   {place_of_it}: win of {alteration.win_minor} minor units made {alteration.altered_minor}")
     verification = _verify_round(copy, place / "ledger.db.keys", alteration.round_id)
     if not as_json:
         for line in verdict_lines(verification):

@@ -28,7 +28,8 @@ class RoundNotShownError(Exception):
         self.round_id, self.reason = round_id, reason
 
     def __str__(self) -> str:
-        return f"picture of round {self.round_id}: want its opening and its rules, got {self.reason}; `audit verify --round {self.round_id}` says what stands there"
+        mend = f"`audit verify --round {self.round_id}` says what stands there"
+        return f"picture of round {self.round_id}: want its opening and its rules, got {self.reason}; {mend}"
 
 
 def read_report(path: Path, wanted: str, rules_file: Path | None) -> tuple[RoundReport, Sequence[Finding]]:

@@ -141,6 +141,7 @@ def _coloured(line: Line) -> str:
 
 def _wrapped(spans: Sequence[Span], width: int) -> list[Line]:
     """Return the spans in lines of at most `width`, broken at blanks, within a word only where it is longer than a line."""
+    width = max(width, 2)  # a wide letter takes two columns
     lines: list[Line] = [[]]
     used = 0
     for span in spans:
@@ -209,11 +210,7 @@ class _RoundView:
         if not spins:
             what = "the record holds no spin" if spin_index is None else f"the record holds no spin {spin_index}"
             self.add([Span(what, ALARM)])
-        if spin_index is None:
-            self.draw_findings(lambda _: True)
-        elif self.findings:
-            self.add([Span(f"!! {len(self.findings)} more findings elsewhere in the round: leave out --spin to see them", ALARM)])
-        self.draw_settlement()
+        self.draw_settlement(is_whole=spin_index is None)
         return self.lines
 
     def add(self, spans: Sequence[Span], *, first: Sequence[Span] = (), indent: int = MARGIN) -> None:
@@ -370,9 +367,8 @@ class _RoundView:
             if step.cell_count != self.report.reels * self.report.rows:
                 wanted = f"{self.report.reels} x {self.report.rows}"
                 yield None, [Span(f"!! {step.cell_count} cells recorded, the grid is {wanted}", ALARM)]
-        for cell in (cell for row in step.rows for cell in row if cell):
-            if cell.value > VALUE_SHOWN_MAX:
-                yield None, [Span(f"x*** is {cell.value}")]
+        for value in sorted({cell.value for row in step.rows for cell in row if cell and cell.value > VALUE_SHOWN_MAX}):
+            yield None, [Span(f"x*** is x{value}")]
         for win, spans in zip(step.wins, self.win_rows(step.wins, width), strict=True):
             yield self.index_span(win.event_index), spans
         if len(step.wins) > 1 and step.win_total:
@@ -384,7 +380,7 @@ class _RoundView:
             if not is_shown_next:
                 reels = " | ".join(" ".join(names) or "-" for names in step.tumble.new_names)
                 yield None, [Span("!! no drop recorded after it; by reel "), Span(reels)]
-        elif not step.wins:
+        elif step.event_index is not None and not step.wins:
             yield None, [Span("no win", QUIET)]
 
     def win_rows(self, wins: Sequence[WinReport], width: int) -> list[Line]:
@@ -415,18 +411,22 @@ class _RoundView:
             self.add(spans, first=first, indent=MARGIN + self.index_width + TITLE_WIDTH)
         self.draw_findings_of(fact.event_index)
 
-    def draw_settlement(self) -> None:
-        """Draw how the round was settled; the total win is the last line."""
+    def draw_settlement(self, *, is_whole: bool) -> None:
+        """Draw how the round was settled, after the findings that have no other place; the total win is the last line."""
         settlement, total, currency = self.report.settlement, self.report.award_total, self.report.header.currency
+        ended = f"settled, {_words(settlement.ended)}" if settlement else "not settled"
+        self.add_rule(ended, sign="=", event_index=None, style=STRONG if settlement else ALARM)
+        if is_whole:
+            self.draw_findings(lambda _: True)
+        elif self.findings:
+            self.add([Span(f"!! findings elsewhere in the round: {len(self.findings)}; leave out --spin to see them", ALARM)])
         if settlement is None:
-            self.add_rule("not settled", sign="=", event_index=None, style=ALARM)
             self.add([Span(f"total win so far {total.text} {currency}", MONEY)])
             return
-        self.add_rule(f"settled, {settlement.ended}", sign="=", event_index=None, style=STRONG)
         parts = f"base {settlement.base_win.text} + features {settlement.feature_win.text}; "
         self.add([Span(parts + f"balance after {settlement.balance_after.text} {currency}")])
         spans = [Span(f"total win {settlement.total_win.text} {currency}", MONEY)]
-        self.add(spans + _differing(total, settlement.total_win, "the awards above add up to"))
+        self.add(spans + _differing(total, settlement.total_win, "the awards of all spins add up to"))
 
 
 def _words(name: str) -> str:

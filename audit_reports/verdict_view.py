@@ -96,7 +96,8 @@ def summary_lines(summary: "BulkSummary") -> Iterator[str]:
         yield from finding_lines(finding)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(summary.verdicts.items())) or "no rounds"
     yield f"{summary.round_count} rounds: {verdicts}"
-    yield f"findings: {summary.finding_count}, and {summary.warning_count} warnings; about the ledger as a whole: {len(summary.ledger_findings)}"
+    of_ledger = len(summary.ledger_findings)
+    yield f"findings: {summary.finding_count}, of which about the ledger as a whole {of_ledger}; warnings: {summary.warning_count}"
     for currency, cost in sorted(summary.cost_minor.items()):
         yield f"{currency}: paid {format_amount(cost, currency)}, won {format_amount(summary.win_minor.get(currency, 0), currency)}"
     yield f"tree of {summary.tree_size} leaves, root {summary.root}; no checkpoint was given to hold the root against"

@@ -23,7 +23,8 @@ class CanonicalFormError(Exception):
         self.wanted, self.found, self.reason = wanted, found, reason
 
     def __str__(self) -> str:
-        return f"event bytes: want {self.wanted} in canonical form, got {self.found[:80]!r} ({self.reason}); the record was altered or is of a newer version"
+        got = f"{self.found[:80]!r} ({self.reason})"
+        return f"event bytes: want {self.wanted} in canonical form, got {got}; the record was altered or is of a newer version"
 
 
 class RecordedEvent(BaseModel):

@@ -77,8 +77,6 @@ class _LedgerPool(SQLiteConnectionPool):
             if self.is_writable:
                 connection.execute("PRAGMA journal_mode=WAL").close()
                 connection.execute("PRAGMA synchronous=FULL").close()
-            else:
-                connection.execute("PRAGMA query_only=ON").close()
         except sqlite3.Error as error:
             raise ledger_error(self.db_name, error) from error
         return SQLiteConnection(sqlite_conn=connection, max_age=self.max_age)

@@ -101,7 +101,10 @@ def create_tables(path: Path) -> None:
 
 
 def check_ledger_file(path: Path) -> None:
-    """Raise what keeps the file at `path` from being opened as a ledger: LedgerMissing, LedgerEmpty, NotALedger, LedgerNewer …"""
+    """Refuse a file that cannot be opened as a ledger.
+
+    Raises LedgerMissing, LedgerEmpty, NotALedger, LedgerNewer, LedgerLocked, LedgerDamaged, LedgerUnwritable.
+    """
     name = str(path)
     try:
         with path.open("rb") as file:

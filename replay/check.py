@@ -18,7 +18,17 @@ from replay.reconcile import AccountFact, bet_is_allowed, check_digests, cost_op
 from replay.referee.sequence import RoundTotals, RoundWalk, walk_round
 from replay.verdict import Check, CheckName, Finding
 
-__all__ = ["ExportLine", "ExportLineError", "FileCheck", "RoundCheck", "RulesFor", "StreamFinding", "check_rounds", "check_stream", "parse_export"]
+__all__ = [
+    "ExportLine",
+    "ExportLineError",
+    "FileCheck",
+    "RoundCheck",
+    "RulesFor",
+    "StreamFinding",
+    "check_rounds",
+    "check_stream",
+    "parse_export",
+]
 
 RulesFor = Callable[[str, str, str], GameRules]
 ROUND_PREFIX = "round/"
@@ -127,6 +137,11 @@ class _Stream:
         message = f"{where} of index {line.event_index} in {self.name}: want {want}, got {got}"
         self.findings.append(Finding("event_model", "integrity", line.event_index, -1, where, want, got, message))
 
+    @property
+    def broken(self) -> set[int]:
+        """The indexes of events whose form is wrong: what else is found there is of the same cause."""
+        return {finding.event_index for finding in self.findings}
+
     def first(self, kind: type[RecordedEvent]) -> tuple[int, Any] | None:
         """Return the first event of a kind with its index in the stream."""
         return next(((line.event_index, event) for line, event in self.events if isinstance(event, kind)), None)
@@ -226,6 +241,8 @@ def _check_accounts(streams: list[_Stream], passes: list["_RoundPass"], followed
             if each.opened is not None and each.opened[1].account_ref == account:
                 facts += each.account_facts()
         for found in reconcile_account([fact for _, _, fact in sorted(facts, key=lambda fact: fact[:2])]):
+            if any(stream.name == found.source and found.finding.event_index in stream.broken for stream in streams):
+                continue
             if found.source in by_id:
                 by_id[found.source].add_totals([found.finding])
             else:
@@ -245,7 +262,7 @@ class _RoundPass:
         self.walk = RoundWalk([], RoundTotals((), (), (), ()))
         self.rules: GameRules | None = None
         self.totals: list[Finding] = []
-        self._form = {finding.event_index for finding in stream.findings}
+        self._form = stream.broken
         self._find_rules(rules_for)
         if self.rules is not None and self.opened is not None:
             self._walk(self.rules, self.opened[1])

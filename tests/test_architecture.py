@@ -123,7 +123,10 @@ def test_nothing_names_a_machine_or_a_registry() -> None:
     assert not wrong
 
 
-FORBIDDEN_TO_REFEREE = "engines.rng engines.kernels engines.games engines.event_buffer engines.decode engines.game engines.registry engines.jit engines.simulate numba numpy"
+FORBIDDEN_TO_REFEREE = (
+    "engines.rng engines.kernels engines.games engines.event_buffer engines.decode engines.game engines.registry engines.jit"
+    " engines.simulate numba numpy"
+)
 REFEREE_PROGRAM = """
 import importlib.abc, sys
 forbidden = tuple(sys.argv[1].split())

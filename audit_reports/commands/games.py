@@ -1,5 +1,6 @@
 """What is installed: `games`, `rules`."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,7 +79,7 @@ def _rules_lines(rules: Any) -> list[str]:
     draft = " (draft: may still be replaced)" if rules.is_draft else ""
     lines = [f"{rules.title}, rules {rules.version}{draft}", f"hash {rules.rules_hash}", ""]
     counts = rules.pay_counts.counts
-    ends = [f"{count}-{following - 1}" for count, following in zip(counts, counts[1:], strict=False)] + [f"{counts[-1]}+"]
+    ends = [f"{count}-{following - 1}" for count, following in pairwise(counts)] + [f"{counts[-1]}+"]
     paying = [symbol for symbol in rules.symbols if symbol.role == "paying"]
     rows = [(s.name, s.letter, *map(_times, s.pays_x100), _origin(s)) for s in paying]
     lines.extend(table(("symbol", "letter", *ends, "from"), rows, right=frozenset(range(2, 2 + len(ends)))))

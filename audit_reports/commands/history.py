@@ -168,9 +168,8 @@ def _print_table(entries: list[Any], differences: list[Any] | None, model: Path)
         for currency, total in sorted(totals(entries).items()):
             if currency:
                 paid, won = format_amount(total.cost_minor, currency), format_amount(total.win_minor, currency)
-                print_line(
-                    f"{total.round_count} rounds in {currency}: paid {paid}, won {won}, net {format_amount(total.win_minor - total.cost_minor, currency)}"
-                )
+                net = format_amount(total.win_minor - total.cost_minor, currency)
+                print_line(f"{total.round_count} rounds in {currency}: paid {paid}, won {won}, net {net}")
     if differences is None:
         print_line("no read model to compare with; make one with: audit history build")
     else:

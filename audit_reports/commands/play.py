@@ -147,8 +147,8 @@ class _Table:
             terms = {"account_ref": self._account.account_ref, "currency": self._account.currency, "balance_minor": self._balance_minor}
             print_json({"schema": "play/1", "rounds": round_count, **amounts, **terms, "rules_hash": self._game.rules.rules_hash})
             return
-        rounds = f"{round_count} round{'' if round_count == 1 else 's'}"
-        draft = ", draft rules" if self._game.rules.is_draft else ""
-        print_line(
-            f"{rounds} of {self._game.rules.game} {self._game.rules.version}{draft}, {self._mode}: paid {self._amount(cost_minor)}, won {self._amount(self._won_minor)} {self._account.currency}"
-        )
+        rules = self._game.rules
+        played = f"{round_count} round{'' if round_count == 1 else 's'} of {rules.game} {rules.version}"
+        draft = ", draft rules" if rules.is_draft else ""
+        paid, won = self._amount(cost_minor), self._amount(self._won_minor)
+        print_line(f"{played}{draft}, {self._mode}: paid {paid}, won {won} {self._account.currency}")

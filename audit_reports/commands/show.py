@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from audit_reports.options import JsonOption, LedgerOption, RulesOption, ledger_path
+from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageError, ledger_path
 from audit_reports.output import is_coloured, note, print_json
 
 __all__ = ["register"]
@@ -38,8 +38,10 @@ def show(
 
     report, findings = read_report(ledger_path(ledger), round_, Path(rules) if rules else None)
     wanted = spin if spin >= 0 else None
+    if wanted is not None and wanted not in [each.spin_index for each in report.spins]:
+        raise UsageError("--spin", f"a spin of the round, 0 to {len(report.spins) - 1}", str(spin))
     if as_json:
-        print_json(report_json(report))
+        print_json(report_json(report, spin_index=wanted, findings=findings))
         return
     width = min(shutil.get_terminal_size((WIDTH_PIPED, 24)).columns, WIDTH_MAX) if sys.stdout.isatty() else WIDTH_PIPED
     sys.stdout.write(print_round(report, width=max(width, WIDTH_PIPED), is_coloured=is_coloured(), spin_index=wanted, findings=findings))

@@ -134,9 +134,13 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
 
 def _lines(facts: dict[str, Any]) -> list[str]:
     draft = " (draft rules)" if facts["rules_version"].startswith("0.") else ""
+    rounds = f"{facts['rounds']} rounds, {facts['rounds_per_second']} a second"
+    interval = f"{facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)"
+    rounds = f"{facts['rounds']} rounds, {facts['rounds_per_second']} a second"
+    interval = f"{facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)"
     lines = [
-        f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}: {facts['rounds']} rounds, {facts['rounds_per_second']} a second",
-        f"RTP observed    {facts['rtp_observed']:.4%}, {facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)",
+        f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}: {rounds}",
+        f"RTP observed    {facts['rtp_observed']:.4%}, {interval}",
         f"hit frequency   {facts['hit_frequency']:.2%}",
         f"volatility      standard deviation {facts['win_bets_sd']:.2f} bets a round",
         f"highest win     {facts['win_bets_max']:.2f} bets; {facts['capped']} rounds capped, {facts['limited']} ended by a technical limit",

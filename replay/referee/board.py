@@ -6,7 +6,7 @@ from engines.game_events import Drop, Tumble
 from replay.referee.grammar import SpinRecord, Step
 from replay.referee.scatter_pays import board_wins, refill, removed_counts
 from replay.referee.wins import DropWins, check_wins
-from replay.referee.world import UNKNOWN_VALUE, SpinScene, World, after_tumble, can_tumble, distinct, played_out
+from replay.referee.world import UNKNOWN_VALUE, SpinScene, World, after_tumble, as_expected, can_tumble, distinct, played_out
 
 __all__ = ["SpinBoards", "walk_boards"]
 
@@ -322,6 +322,10 @@ def _check_tumble(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], 
         add("turned", "integrity", index, where, what="turned cells", want="none", got=list(tumble.turned_cells))
     if not wins.worlds:
         return []
+    if len(wins.worlds) == 1 and tumble.removed_cells == wins.removals[0] == wins.recorded and wins.recorded:
+        after = as_expected(scene, wins.worlds[0], wins.recorded, tumble.new_symbols)
+        if after is not None:
+            return [after]
     allowed = {*wins.removals, wins.recorded}
     limited = [not can_tumble(scene, world, removal) for world, removal in zip(wins.worlds, wins.removals, strict=True)]
     if not any(allowed):
@@ -337,9 +341,9 @@ def _check_tumble(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], 
     elif tumble.removed_cells not in allowed:
         want = list(wins.removals[0] or wins.recorded)
         add("removed_cells", "open", index, where, what="removed cells", want=want, got=list(tumble.removed_cells))
-    if all(limited) and not scene.is_limited:
+    if any(allowed) and all(limited) and not scene.is_limit_noted:
         add("limit_ignored", "open", index, where, what="tumble", want="none past a technical limit", got="a tumble", assumption="ALL-5")
-        scene.is_limited = False
+        scene.is_limit_noted = True
     _check_refill(scene, wins, placed, where)
     found: list[World] = []
     for world, removal in zip(wins.worlds, wins.removals, strict=True):

@@ -60,7 +60,7 @@ def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord
     for placed in events:
         index, event = placed
         spin = spins[-1] if spins else None
-        if before is not None and event == before[1] and not isinstance(event, Win):
+        if before is not None and event.kind == before[1].kind and event.kind != "win" and event == before[1]:
             _misplaced(notebook, placed, "the event once")
             continue
         before = placed

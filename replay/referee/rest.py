@@ -4,6 +4,7 @@ Each recorded value leaves those plans that it agrees with; one that agrees with
 on with the plans as they are and with what they become under the recorded value.
 """
 
+from engines.game_events import CapHit
 from replay.referee.board import SpinBoards
 from replay.referee.cap import CapOutcome, check_cap
 from replay.referee.grammar import SpinRecord
@@ -35,7 +36,7 @@ def check_rest(scene: SpinScene, record: SpinRecord, boards: SpinBoards, standin
     _weigh(scene, rights, standing, award_before, cap_minor)
     if scene.is_free:
         _carry_multiplier(scene, rights, standing, after)
-    if hit != "no" and scene.tables.readings["ALL-1"] != 2:
+    if hit != "no" and not standing.is_over_reported and scene.tables.readings["ALL-1"] != 2:
         standing.over = "capped" if hit == "yes" else "maybe"
     elif scene.is_limited and not standing.over:
         standing.over = "limit"
@@ -119,20 +120,27 @@ def _check_money(
         is_of_win = any(cap_award(total, win, cap_minor) is not None for total in before for win in wins)
         if not is_of_win and any(plan.prize_pay_x100 for plan in plans):
             win_cap, prize_cap = None, win_cap
-    if standing.is_over_reported and win_cap is None:
-        capped = CapOutcome("no", (0,), wins)
+    if standing.is_over_reported:
+        capped = _past_the_cap(win_cap or prize_cap, wins)
     else:
         capped = check_cap(scene.notebook, win_cap, what="spin win", index=index, before=before, amounts=wins, cap_minor=cap_minor)
     plans = _check_prize(scene, record, plans, standing, capped)
     prizes = distinct_values([plan.prize_minor(scene.bet_minor) for plan in plans] + _told_prize(record))
-    is_done = capped.hit == "yes" or capped.is_faulty or (standing.is_over_reported and prize_cap is None)
-    if is_done:
+    if capped.hit == "yes" or capped.is_faulty or standing.is_over_reported:
         return capped, CapOutcome("no", (0,), prizes), plans
     after = None if before is None else distinct_values([total + award for total in before for award in capped.awarded])
     prize_capped = check_cap(
         scene.notebook, prize_cap, what="scatter prize", index=index, before=after, amounts=prizes, cap_minor=cap_minor
     )
     return capped, prize_capped, plans
+
+
+def _past_the_cap(recorded: tuple[int, CapHit] | None, wins: tuple[int, ...]) -> CapOutcome:
+    """Return the outcome in a spin that should not be played, which is reported: no rule says what its cap is."""
+    if recorded is None:
+        return CapOutcome("no", (0,), wins)
+    cut = recorded[1].uncapped_minor - recorded[1].awarded_minor
+    return CapOutcome("maybe", (0, cut), (*wins, recorded[1].awarded_minor), is_faulty=True)
 
 
 def _told_prize(record: SpinRecord) -> list[int]:

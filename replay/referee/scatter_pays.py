@@ -51,7 +51,7 @@ def board_wins(board: Sequence[int], counts: Sequence[int], pays: Sequence[tuple
     for symbol, pays_x100 in pays:
         count = board.count(symbol)
         if count >= count_min:
-            cells = tuple(cell for cell, held in enumerate(board) if held == symbol)
+            cells = tuple([cell for cell, held in enumerate(board) if held == symbol])
             wins.append(BoardWin(symbol, cells, count, pay_for_count(count, counts, pays_x100)))
     return wins
 
@@ -87,17 +87,20 @@ def board_after(board: Sequence[int], removed: Iterable[int], new_symbols: Seque
 
     The board is of another length than before where the new symbols are more or fewer than the gaps.
     """
+    gone = set(removed)
     after: list[int] = []
-    for new, left in zip(new_symbols, fallen(board, removed, rows), strict=True):
+    first = 0
+    for new in new_symbols:
         after += new
-        after += left
+        after += [board[cell] for cell in range(first, first + rows) if cell not in gone]
+        first += rows
     return tuple(after)
 
 
 def window(strip: Sequence[int], stop: int, rows: int) -> Board:
     """Return the `rows` symbols of a reel that stands at `stop`, the strip position in the top row; strips are cyclic."""
     length = len(strip)
-    return tuple(strip[(stop + row) % length] for row in range(rows))
+    return tuple([strip[(stop + row) % length] for row in range(rows)])
 
 
 def refill(strips: Sequence[Sequence[int]], tops: Sequence[int], counts: Sequence[int]) -> tuple[NewSymbols, tuple[int, ...]]:
@@ -108,9 +111,14 @@ def refill(strips: Sequence[Sequence[int]], tops: Sequence[int], counts: Sequenc
     new = []
     after = []
     for strip, top, count in zip(strips, tops, counts, strict=True):
-        length = len(strip)
-        new.append(tuple(strip[(top - count + row) % length] for row in range(count)) if count else ())
-        after.append((top - count) % length)
+        first = top - count
+        if first >= 0:
+            new.append(tuple(strip[first:top]))
+        else:
+            length = len(strip)
+            new.append(tuple([strip[(first + row) % length] for row in range(count)]))
+            first %= length
+        after.append(first)
     return tuple(new), tuple(after)
 
 

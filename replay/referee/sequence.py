@@ -174,9 +174,10 @@ def _check_end(
 
 def _weigh_spins(notebook: Notebook, standing: Standing) -> None:
     """Make faults of spins awarded or played ones about money where a spin is withheld, or one too many paid."""
-    is_withheld = standing.free_played < standing.spins_right and standing.over not in ("capped", "limit")
-    extra = standing.awards[1 + standing.spins_right :]
-    if is_withheld or any(extra):
+    is_ended = standing.over in ("capped", "limit") or standing.is_over_reported
+    is_withheld = standing.free_played < standing.spins_right and not is_ended
+    first_unowed = min(1 + standing.spins_right, len(standing.awards) - standing.free_unowed)
+    if is_withheld or any(standing.awards[first_unowed:]):
         for number in standing.spin_faults:
             notebook.raise_to_money(number)
 

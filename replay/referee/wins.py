@@ -24,6 +24,8 @@ def check_wins(scene: SpinScene, worlds: list[World], step: Step, drop_index: in
     """Check the recorded wins of a drop against the boards that may lie there, none of which may be known."""
     tables, bet = scene.tables, scene.bet_minor
     recorded = step.wins
+    if not recorded and len(worlds) == 1 and not board_wins(worlds[0].board, tables.counts, tables.pays):
+        return DropWins(worlds, [()], ())
     if not worlds:
         for placed in recorded:
             _check_fields(scene, placed, _self_told(scene, placed[1]), drop_index)

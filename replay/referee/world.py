@@ -6,7 +6,7 @@ from replay.referee.notebook import Notebook
 from replay.referee.scatter_pays import board_after, board_wins, fallen, refill, removed_counts, union_cells
 from replay.referee.tables import RefereeTables
 
-__all__ = ["UNKNOWN_VALUE", "SpinScene", "World", "after_tumble", "can_tumble", "distinct", "played_out", "values_after"]
+__all__ = ["UNKNOWN_VALUE", "SpinScene", "World", "after_tumble", "as_expected", "can_tumble", "distinct", "played_out", "values_after"]
 
 UNKNOWN_VALUE = -1  # of a heart that has just fallen in: it is drawn, no rule tells it
 WORLDS_MAX = 8
@@ -40,6 +40,7 @@ class SpinScene:
         self.strip_set = strip_sets[0]
         self.is_diverged = False
         self.is_limited = False  # at rest by a technical limit
+        self.is_limit_noted = False  # played past it, which is reported
         self.boards: list[tuple[int, ...]] = []  # as recorded, by drop
         self.multiplier_faults: list[int] = []  # findings that may weigh on later spins
 
@@ -93,7 +94,28 @@ def after_tumble(
         new = new_symbols
     if tuple(map(len, new)) != counts:
         return None
-    board = board_after(world.board, removed, new, tables.rows)
+    return _fallen_world(scene, world, removed, (new, counts, tops), is_right=is_right)
+
+
+def as_expected(scene: SpinScene, world: World, removed: tuple[int, ...], new_symbols: NewSymbols) -> World | None:
+    """Return the world after a tumble whose new symbols are those of the strips and that no limit forbids, else None."""
+    tables = scene.tables
+    if not world.tops or world.tumbles >= tables.rules.limits.tumbles:
+        return None
+    counts = removed_counts(removed, tables.reels, tables.rows)
+    strips = tables.strips[scene.strip_set]
+    new, tops = refill(strips, world.tops, counts)
+    after = _fallen_world(scene, world, removed, (new, counts, tops), is_right=world.is_right) if new == new_symbols else None
+    if after is None or any([shown > len(strip) for shown, strip in zip(after.shown, strips, strict=True)]):
+        return None
+    return after
+
+
+def _fallen_world(
+    scene: SpinScene, world: World, removed: tuple[int, ...], fall: tuple[NewSymbols, tuple[int, ...], tuple[int, ...]], *, is_right: bool
+) -> World:
+    new, counts, tops = fall
+    board = board_after(world.board, removed, new, scene.tables.rows)
     shown = tuple([before + count for before, count in zip(world.shown, counts, strict=True)]) if world.shown else ()
     values = values_after(scene, world.values, removed, board)
     return World(board, values, tops, shown, world.tumbles + 1, world.wins_minor, is_right)

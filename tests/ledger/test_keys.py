@@ -13,9 +13,10 @@ from ledger.errors import KeyMissing, KeysExist, KeyUnreadable
 LEDGER_ID = "00" * 16
 
 
-def test_keys_are_made_for_the_owner_and_read_back(tmp_path):
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_keys_are_made_for_the_owner_and_read_back(tmp_path, umask):
     """Private files are the owner's alone whatever the umask, and the verifier key belongs to the signing key."""
-    old = os.umask(0)
+    old = os.umask(umask)
     try:
         verifier_key = keys.create_keys(tmp_path / "keys", LEDGER_ID)
     finally:

@@ -352,6 +352,14 @@ def test_threads_take_a_slot_once(tmp_path):
     assert whole_ledger_faults(tmp_path / "ledger.db") == []
 
 
+def test_reading_rounds_imports_no_more_than_it_needs():
+    """Opening a ledger to read loads neither cryptography nor the tools of the read model and of bulk work."""
+    code = "import sys, ledger.rounds, ledger.history, ledger.export; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "eventsourcing" in loaded
+    assert not {"cryptography", "sqlite_utils", "rich", "numpy", "numba", "typer", "replay", "audit_reports"} & set(loaded)
+
+
 def start_process(path, account_ref, *, rounds=-1):
     command = [sys.executable, str(ROOT / "tests" / "ledger" / "writing_process.py"), str(path), account_ref, str(rounds)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -360,9 +368,11 @@ def start_process(path, account_ref, *, rounds=-1):
 def said(process):
     """What a killed process had said: the opened and the settled rounds."""
     # A line that the kill cut off was never said.
-    lines = [line.split() for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
-    process.stdout.close()
-    process.wait()
+    try:
+        text, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
     return [line[1] for line in lines if line[0] == "open"], [line[1] for line in lines if line[0] == "done"]
 
 

@@ -252,6 +252,7 @@ def test_stray_environment_variables_change_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("IS_SNAPSHOTTING_ENABLED", "y")
     with new_ledger(tmp_path) as (ledger_, account_ref):
         play_some(ledger_, account_ref, 1)
+        assert set(ledger_.env) == {"SQLITE_DBNAME", "ORIGINATOR_ID_TYPE", "CREATE_TABLE", "LEDGER_PATH", "LEDGER_ACCESS"}
     assert not (tmp_path / "other.db").exists()
     assert whole_ledger_faults(tmp_path / "ledger.db") == []
 
@@ -288,8 +289,8 @@ def test_a_full_disk_leaves_no_part_of_a_round(tmp_path):
 
 
 def test_a_failure_inside_a_transaction_undoes_tree_and_tables(tmp_path):
-    """Whatever fails after the leaf was reckoned, the next append builds on the tree that is on disk."""
-    with new_ledger(tmp_path) as (ledger_, account_ref):
+    """Whatever fails after the leaf was reckoned, the next append builds on the tree that is on disk, another writer's leaf included."""
+    with new_ledger(tmp_path) as (ledger_, account_ref), RoundLedger.open_for_writing(tmp_path / "ledger.db") as other:
         play_some(ledger_, account_ref, 3)
         before = ledger_.store.tree()
 
@@ -301,6 +302,7 @@ def test_a_failure_inside_a_transaction_undoes_tree_and_tables(tmp_path):
         with pytest.raises(ZeroDivisionError):
             fail_after_append()
         assert ledger_.store.tree() == before
+        other.move_funds(account_ref, 1)  # a tree of the size that the failed append would have made
         play_some(ledger_, account_ref, 3)
     assert whole_ledger_faults(tmp_path / "ledger.db") == []
 

@@ -449,7 +449,9 @@ def test_one_fault_of_a_game_is_one_finding(name: str) -> None:
         assert found.severity in severities, found
 
 
-PAIRED = sorted(set(ALTERED) - {"play after the cap", "cap ignored", "cap taken before the multiplier", "a cut"} - {"an ante round at base cost"})
+PAIRED = sorted(
+    set(ALTERED) - {"play after the cap", "cap ignored", "cap taken before the multiplier", "a cut"} - {"an ante round at base cost"}
+)
 
 
 def altered_pair(seed: int, first: str, second: str) -> Facts | None:
@@ -542,7 +544,12 @@ FIELD_ROUNDS = [play(how, seed) for how in ("base", "ante", "buy", "capped") for
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(choice=st.integers(0, len(FIELD_ROUNDS) - 1), at=st.randoms(use_true_random=False), change=st.integers(1, 9), sign=st.sampled_from([-1, 1]))
+@given(
+    choice=st.integers(0, len(FIELD_ROUNDS) - 1),
+    at=st.randoms(use_true_random=False),
+    change=st.integers(1, 9),
+    sign=st.sampled_from([-1, 1]),
+)
 def test_a_changed_number_is_found_once_and_is_money_only_where_an_amount_is_wrong(
     choice: int, at: random.Random, change: int, sign: int
 ) -> None:

@@ -1,0 +1,104 @@
+"""Writes docs/reference/: the event catalogue from the models, the command line from its own help.
+
+`python tools/references.py --check` says whether the files are stale and changes nothing.
+"""
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+COMMANDS = "demo init games rules play find verify show history|history build|export check simulate doctor"
+FOLDER = ROOT / "docs" / "reference"
+
+
+def field_comments(model: type) -> dict[str, str]:
+    """Return the comment that stands behind each field in the model's source."""
+    lines = inspect.getsource(model).splitlines()
+    tree = ast.parse("\n".join(lines))
+    comments = {}
+    for node in tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            _, mark, comment = lines[(node.end_lineno or 1) - 1].partition("  # ")
+            comments[node.target.id] = comment if mark else ""
+    return comments
+
+
+def type_text(model: type, name: str) -> str:
+    """Return a field's type in the words of the catalogue."""
+    tree = ast.parse(inspect.getsource(model))
+    assert isinstance(tree.body[0], ast.ClassDef)
+    for node in tree.body[0].body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            text = ast.unparse(node.annotation).replace("'", "`").replace("...", "…")
+            return text.replace("tuple[Count, …]", "list of counts").replace("tuple[list of counts, …]", "list of lists of counts").lower()
+    return ""
+
+
+def event_catalogue() -> str:
+    """Return the catalogue of all events as Markdown."""
+    from engines.game_events import GAME_EVENTS
+    from ledger.lifecycle_events import LIFECYCLE_EVENTS
+
+    parts = [
+        "# Events\n\nMade by `make docs` from the models; do not edit. Every event holds `kind` and `v` (its version, 1) and"
+        " always all of its fields. Types: `count` 0 or more; `index` -1 where there is none; `minor` money in minor units, 0 or"
+        " more; `integer` below 2^53 in magnitude; `hash` and `reference` lower-case hex of 32 and 16 bytes; `timeus` microseconds"
+        " since 1970 UTC. Symbols and strip sets are places in the lists of the rules file, cells are numbered reel by reel from"
+        " the left, top row first.\n"
+    ]
+    for title, models in (("Game events", GAME_EVENTS), ("Lifecycle events", LIFECYCLE_EVENTS)):
+        parts.append(f"\n## {title}\n")
+        for kind, model in models.items():
+            comments = field_comments(model)
+            parts.append(f"\n### `{kind}`\n\n{(model.__doc__ or '').strip()}\n\n| field | type | |\n|---|---|---|\n")
+            for name in model.model_fields:
+                if name not in ("kind", "v"):
+                    cell = type_text(model, name).replace("|", "\\|")
+                    parts.append(f"| `{name}` | {cell} | {comments.get(name, '')} |\n")
+    return "".join(parts)
+
+
+def help_text(words: list[str]) -> str:
+    """Return the help of a command as the program prints it at 100 columns."""
+    environment = {**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    for name in ("AUDIT_LEDGER", "AUDIT_KEYS"):
+        environment.pop(name, None)
+    program = f"from audit_reports.cli import main; main({[*words, '--help']!r})"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return "\n".join(line.rstrip() for line in done.stdout.replace("Usage: -c", "Usage: audit").strip().splitlines())
+
+
+def command_reference() -> str:
+    """Return the help of every command as Markdown."""
+    parts = ["# The `audit` command\n\nMade by `make docs` from the program's own help; do not edit.\n"]
+    parts.append(f"\n```\n{help_text([])}\n```\n")
+    names = [name for part in COMMANDS.split("|") for name in ([part] if part == "history build" else part.split())]
+    for name in names:
+        parts.append(f"\n## audit {name}\n\n```\n{help_text(name.split())}\n```\n")
+    return "".join(parts)
+
+
+def main() -> int:
+    """Write the files, or say with --check which are stale; returns the exit status."""
+    stale = []
+    for name, text in (("events.md", event_catalogue()), ("cli.md", command_reference())):
+        path = FOLDER / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+        if "--check" not in sys.argv:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    if "--check" in sys.argv and stale:
+        sys.stderr.write(f"docs/reference: want what the program says, got older {', '.join(stale)}; run make docs\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
