@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-settings.register_profile(
-    "quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
-)
-settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}
+settings.register_profile("quick", max_examples=60, derandomize=True, **COMMON)
+# The long lane says how many; its examples differ from run to run, and a failure prints how to repeat it.
+settings.register_profile("long", max_examples=int(os.environ.get("SLOT_AUDIT_EXAMPLES", "2000")), print_blob=True, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from engines.game_events import (
     CapHit,
@@ -22,6 +23,19 @@ __all__ = ["SpinRecord", "Step", "split_spins"]
 
 Placed = tuple[int, GameEvent]
 RANKS = {"multiplier_change": 1, "cap_hit": 2, "prize": 3, "feature_trigger": 5, "spin_ended": 6, "feature_ended": 7}
+_AT_REST = frozenset({"multiplier_change", "cap_hit", "prize", "feature_trigger", "spin_ended"})
+FOLLOWING = {
+    "spin_started": frozenset({"drop"}),
+    "drop": _AT_REST | {"win"},
+    "win": _AT_REST | {"win", "tumble"},
+    "tumble": frozenset({"drop"}),
+    "multiplier_change": _AT_REST - {"multiplier_change"},
+    "cap_hit": frozenset({"prize", "feature_trigger", "spin_ended"}),
+    "prize": frozenset({"cap_hit", "feature_trigger", "spin_ended"}),
+    "feature_trigger": frozenset({"spin_ended"}),
+    "spin_ended": frozenset({"spin_started", "feature_ended"}),
+    "feature_ended": frozenset(),
+}
 
 
 @dataclass(slots=True)
@@ -57,7 +71,7 @@ def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord
     """Return the spins of a round; an event out of place is a finding and is kept in the place of its kind if that is free."""
     spins: list[SpinRecord] = []
     before: Placed | None = None
-    for placed in events:
+    for placed in _in_order(events, notebook):
         index, event = placed
         spin = spins[-1] if spins else None
         if before is not None and event.kind == before[1].kind and event.kind != "win" and event == before[1]:
@@ -76,6 +90,27 @@ def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord
             _place(spin, placed, notebook)
         spins[-1].index_last = index
     return spins
+
+
+def _faults(kinds: Sequence[str]) -> int:
+    return sum([after not in FOLLOWING[before] for before, after in pairwise(kinds)])
+
+
+def _in_order(events: Sequence[Placed], notebook: Notebook) -> Sequence[Placed]:
+    """Return the events with neighbours that changed places put right, which is a finding for each pair."""
+    kinds = [event.kind for _, event in events]
+    if _faults(kinds) < 2:
+        return events
+    ordered = list(events)
+    for place in range(len(kinds) - 1):
+        first, end = max(place - 1, 0), place + 3
+        swapped = [*kinds[first:place], kinds[place + 1], kinds[place], *kinds[place + 2 : end]]
+        if kinds[place + 1] not in FOLLOWING[kinds[place]] and _faults(kinds[first:end]) > 1 and not _faults(swapped):
+            notebook.spin_index = max(kinds[: place + 1].count("spin_started") - 1, 0)
+            _misplaced(notebook, ordered[place], f"{kinds[place + 1]} before {kinds[place]}")
+            ordered[place : place + 2] = ordered[place + 1], ordered[place]
+            kinds[first:end] = swapped
+    return ordered
 
 
 def _misplaced(notebook: Notebook, placed: Placed, want: str) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from round_builder import ACCOUNT, RULES, RoundBuilder, export_lines, redigest, round_facts  # noqa: E402
+from round_builder import ACCOUNT, RULES, RoundBuilder, export_lines, redigest, round_facts
 
-from engines.rules import GameRules  # noqa: E402
-from replay.check import ExportLineError, FileCheck, check_rounds, parse_export  # noqa: E402
+from engines.rules import GameRules
+from replay.check import ExportLineError, FileCheck, check_rounds, parse_export
 
 Facts = list[dict[str, Any]]
 
@@ -185,7 +185,14 @@ def accounted() -> tuple[list[Facts], list[dict[str, Any]]]:
         balance = facts[-1]["balance_after_minor"]
         rounds.append(facts)
     opened = {"kind": "account_opened", "v": 1, "account_ref": ACCOUNT, "currency": "EUR", "opened_at_us": 1}
-    moved = {"kind": "funds_moved", "v": 1, "amount_minor": 1_000_000, "reason": "deposit", "balance_after_minor": 1_000_000, "moved_at_us": 2}
+    moved = {
+        "kind": "funds_moved",
+        "v": 1,
+        "amount_minor": 1_000_000,
+        "reason": "deposit",
+        "balance_after_minor": 1_000_000,
+        "moved_at_us": 2,
+    }
     return rounds, [opened, moved]
 
 

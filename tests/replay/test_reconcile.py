@@ -8,11 +8,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from round_builder import RULES, RoundBuilder, round_facts  # noqa: E402
+from round_builder import RULES, RoundBuilder, round_facts
 
-from engines.canonical import canonical_json  # noqa: E402
-from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled  # noqa: E402
-from replay.reconcile import (  # noqa: E402
+from engines.canonical import canonical_json
+from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
+from replay.reconcile import (
     AccountFact,
     appended_digest,
     bet_is_allowed,
@@ -23,7 +23,7 @@ from replay.reconcile import (  # noqa: E402
     reconcile_stream,
     win_options,
 )
-from replay.referee.sequence import RoundTotals  # noqa: E402
+from replay.referee.sequence import RoundTotals
 
 BUILDER = RoundBuilder(RULES, seed=5, mode="ante", scatters=4, hearts=True).play()
 FACTS = round_facts(BUILDER)

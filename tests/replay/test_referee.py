@@ -11,12 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from round_builder import RULES, RoundBuilder, events_of, rules_with  # noqa: E402
+from round_builder import RULES, RoundBuilder, events_of, rules_with
 
-from engines.game_events import Drop, SpinEnded, Win  # noqa: E402
-from engines.rules import GameRules  # noqa: E402
-from replay.referee.plan import plan_award, plan_of  # noqa: E402
-from replay.referee.scatter_pays import (  # noqa: E402
+from engines.game_events import Drop, SpinEnded, Win
+from engines.rules import GameRules
+from replay.referee.plan import plan_award, plan_of
+from replay.referee.scatter_pays import (
     board_after,
     board_wins,
     cap_award,
@@ -26,8 +26,8 @@ from replay.referee.scatter_pays import (  # noqa: E402
     union_cells,
     window,
 )
-from replay.referee.sequence import RoundTotals, referee_round, walk_round  # noqa: E402
-from replay.referee.tables import tables_of  # noqa: E402
+from replay.referee.sequence import RoundTotals, referee_round, walk_round
+from replay.referee.tables import tables_of
 
 ROOT = Path(__file__).parents[2]
 SHORT_STRIPS = tuple({**part, "strips": [strip[:26] for strip in part["strips"]]} for part in RULES.model_dump()["strip_sets"])
@@ -92,7 +92,9 @@ def test_published_caps(before: int, win: int, paid: int | None) -> None:
     assert cap_award(before, 0, 500000) is None
 
 
-@pytest.mark.parametrize(("name", "count", "pay"), [("red_heart_gem", 10, 150), ("yellow_gem", 11, 75), ("cyan_gem", 9, 40), ("golden_sun", 30, 5000)])
+@pytest.mark.parametrize(
+    ("name", "count", "pay"), [("red_heart_gem", 10, 150), ("yellow_gem", 11, 75), ("cyan_gem", 9, 40), ("golden_sun", 30, 5000)]
+)
 def test_published_pays(name: str, count: int, pay: int) -> None:
     """A symbol pays by the number of its cells."""
     pays = RULES.symbols[RULES.symbol_index(name)].pays_x100

@@ -1,0 +1,213 @@
+"""The long lane: what must hold over many rounds, faults and random cases; every count is an option.
+
+Without options the counts fit a continuous build; `--full` takes those that the issues name and writes what was measured
+to docs/measured/, with commit, seed and machine.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from engines.digest import PINNED_ROUNDS, pinned_digest  # noqa: E402
+from engines.registry import game_of_rules, installed_rules  # noqa: E402
+from engines.rng import round_key  # noqa: E402
+from engines.simulate import estimate_return, simulate  # noqa: E402
+
+GAME = "moonlight-princess"
+SEED = bytes(range(32))
+MODES = ("base", "ante", "buy")
+BET_MINOR = 40
+
+
+class ProofError(Exception):
+    """Something that must hold does not."""
+
+    def __init__(self, proof: str, wanted: str, found: str) -> None:
+        super().__init__(proof, wanted, found)
+        self.proof, self.wanted, self.found = proof, wanted, found
+
+    def __str__(self) -> str:
+        return f"{self.proof}: want {self.wanted}, got {self.found}"
+
+
+def expect(proof: str, wanted: Any, found: Any) -> None:
+    """Raise ProofError where the two are not equal."""
+    if wanted != found:
+        raise ProofError(proof, str(wanted)[:300], str(found)[:300])
+
+
+def audit(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    program = "import sys; from audit_reports.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], env=environment, capture_output=True, text=True)
+
+
+def prove_rounds(options: argparse.Namespace) -> dict[str, Any]:
+    """Play rounds of each mode into a ledger; `verify --all` finds nothing, one worker and two say the same."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        ledger = Path(name) / "ledger.db"
+        audit("init", "--ledger", ledger)
+        played = {}
+        for mode in MODES:
+            started = time.perf_counter()
+            arguments = ("--game", GAME, "--mode", mode, "--rounds", options.rounds, "--json")
+            done = audit("play", "--ledger", ledger, *arguments)
+            expect(f"play {mode}", 0, done.returncode)
+            total = json.loads(done.stdout.splitlines()[-1])
+            played[mode] = {"win_minor": total["win_minor"], "cost_minor": total["cost_minor"], "seconds": round(time.perf_counter() - started, 1)}
+        started = time.perf_counter()
+        done = audit("verify", "--ledger", ledger, "--all", "--referee", "--json")
+        seconds = round(time.perf_counter() - started, 1)
+        expect("exit status of verify --all", (0, 1), (done.returncode, len(done.stdout.splitlines())))
+        summary = json.loads(done.stdout.splitlines()[-1])
+        expect("verdicts", {"reproduced": 3 * options.rounds}, summary["verdicts"])
+        expect("findings", (0, []), (summary["finding_count"], summary["ledger_findings"]))
+        expect("total win", sum(mode["win_minor"] for mode in played.values()), summary["win_minor"]["EUR"])
+        return {"rounds_per_mode": options.rounds, "played": played, "verify_all_seconds": seconds, "warnings": summary["warning_count"]}
+
+
+def prove_speeds(options: argparse.Namespace) -> dict[str, Any]:
+    """Compiled and plain kernels give the same bytes, whatever PYTHONHASHSEED is, and the pinned digests."""
+    rules = installed_rules(GAME)
+    plain, machine = game_of_rules(rules), game_of_rules(rules)
+    machine.compile()
+    for mode in MODES:
+        for nonce in range(options.plain):
+            key = round_key(SEED, GAME, "", nonce)
+            expect(f"{mode} nonce {nonce}", plain.play(key, mode, BET_MINOR, {}, ()), machine.play(key, mode, BET_MINOR, {}, ()))
+    pinned = json.loads((ROOT / "tests" / "golden" / f"{GAME}-{rules.version}.json").read_text())
+    expect("rules hash", pinned["rules_hash"], rules.rules_hash)
+    program = (
+        "import sys; from engines.registry import installed_game; from engines.digest import pinned_digest\n"
+        "game = installed_game(sys.argv[1]); game.compile()\n"
+        "print(*[pinned_digest(game, mode) for mode in ('base', 'ante', 'buy')])"
+    )
+    for hash_seed in ("0", "1", "4242"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run([sys.executable, "-c", program, GAME], env=environment, capture_output=True, text=True, check=True)
+        expect(f"digests under PYTHONHASHSEED={hash_seed}", [pinned["digest"][mode] for mode in MODES], done.stdout.split())
+    return {"plain_rounds_per_mode": options.plain, "digest_rounds": PINNED_ROUNDS, "hash_seeds": [0, 1, 4242], "digests": pinned["digest"]}
+
+
+def prove_bounds(options: argparse.Namespace) -> dict[str, Any]:
+    """With the compiler checking every index, no kernel reads or writes outside an array."""
+    program = (
+        "import sys; from engines.registry import installed_rules; from engines.simulate import simulate\n"
+        "rules = installed_rules(sys.argv[1])\n"
+        "for mode in ('base', 'ante', 'buy'): list(simulate(rules, mode, int(sys.argv[2]) // (20 if mode == 'buy' else 1), seed=bytes(32)))"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_BOUNDSCHECK": "1", "XDG_CACHE_HOME": cache}
+        command = [sys.executable, "-c", program, GAME, str(options.bounds)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    expect("bounds", (0, ""), (done.returncode, done.stderr))
+    return {"rounds": options.bounds}
+
+
+def prove_return(options: argparse.Namespace) -> dict[str, Any]:
+    """The return of each mode lies within three points of the target, at the rounds given."""
+    rules = installed_rules(GAME)
+    target = rules.rtp_target_x10000 / 10000
+    found = {}
+    for mode in MODES:
+        count = max(options.simulated // (50 if mode == "buy" else 1), 1000)
+        total = None
+        for sums in simulate(rules, mode, count, seed=SEED, job_count=os.cpu_count() or 1):
+            total = sums if total is None else total.plus(sums)
+        assert total is not None
+        estimate = estimate_return(rules, mode, total)
+        if not (estimate.rtp_low < target + 0.03 and estimate.rtp_high > target - 0.03):
+            raise ProofError(f"return of {mode}", f"{target} within 0.03", str(estimate))
+        if options.full and abs(estimate.rtp_observed - target) > 0.03:
+            raise ProofError(f"return of {mode}", f"{target} within 0.03", str(estimate))
+        found[mode] = {"rounds": count, **estimate._asdict(), "hit_frequency": total.total("hits") / count, "capped": total.total("capped")}
+    return {"target": target, "seed": SEED.hex(), "modes": found}
+
+
+def prove_properties(options: argparse.Namespace) -> dict[str, Any]:
+    """The property tests of random numbers, bytes, tree, referee and pictures, with many more examples."""
+    files = ["tests/engines/test_rng.py", "tests/engines/test_decode.py", "tests/engines/test_canonical.py"]
+    files += ["tests/ledger/test_merkle.py", "tests/replay", "tests/audit_reports/test_terminal_view.py"]
+    environment = {**os.environ, "HYPOTHESIS_PROFILE": "long", "SLOT_AUDIT_EXAMPLES": str(options.examples)}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *files]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    expect("property tests", 0, done.returncode if done.returncode == 0 else done.stdout[-2000:])
+    return {"examples": options.examples, "result": done.stdout.strip().splitlines()[-1]}
+
+
+def prove_kills(options: argparse.Namespace) -> dict[str, Any]:
+    """Writers killed at random points leave no partial round and lose none that was acknowledged."""
+    environment = {**os.environ, "SLOT_AUDIT_KILLS": str(options.kills)}
+    command = [sys.executable, "-m", "pytest", "-q", "tests/ledger", "-k", "kill"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    expect("kill -9", 0, done.returncode if done.returncode == 0 else done.stdout[-2000:])
+    return {"kills": options.kills, "result": done.stdout.strip().splitlines()[-1]}
+
+
+PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "speeds": prove_speeds,
+    "rounds": prove_rounds,
+    "bounds": prove_bounds,
+    "return": prove_return,
+    "properties": prove_properties,
+    "kills": prove_kills,
+}
+
+
+def parse_options() -> argparse.Namespace:
+    """Return the counts: those given, else the full or the short ones."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the counts of the issues; writes docs/measured/")
+    parser.add_argument("--only", choices=PROOFS, action="append", help="these proofs alone")
+    parser.add_argument("--rounds", type=int, help="recorded rounds of each mode (2,000; full 20,000)")
+    parser.add_argument("--plain", type=int, help="plain rounds of each mode against compiled ones (300)")
+    parser.add_argument("--bounds", type=int, help="rounds with checked bounds (200,000; full 2,000,000)")
+    parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
+    parser.add_argument("--examples", type=int, help="examples of each property (400; full 5,000)")
+    parser.add_argument("--kills", type=int, help="kills of a writer (20; full 100)")
+    parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
+    options = parser.parse_args()
+    short = {"rounds": 2000, "plain": 300, "bounds": 200_000, "simulated": 5_000_000, "examples": 400, "kills": 20}
+    full = {"rounds": 20_000, "plain": 300, "bounds": 2_000_000, "simulated": 100_000_000, "examples": 5000, "kills": 100}
+    for name, count in (full if options.full else short).items():
+        if getattr(options, name) is None:
+            setattr(options, name, count)
+    return options
+
+
+def main() -> int:
+    """Run the proofs and return the exit status."""
+    options = parse_options()
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip() or "unknown"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    for name in options.only or PROOFS:
+        started = time.perf_counter()
+        sys.stderr.write(f"prove {name} …\n")
+        try:
+            measured = PROOFS[name](options)
+        except ProofError as error:
+            sys.stderr.write(f"prove {name}: FAILED: {error}\n")
+            return 1
+        seconds = round(time.perf_counter() - started, 1)
+        print(f"{name}: holds ({seconds} s) {json.dumps(measured)}", flush=True)
+        if options.full:
+            facts = {"proof": name, "commit": commit, "machine": machine, "seconds": seconds, **measured}
+            (ROOT / "docs" / "measured").mkdir(parents=True, exist_ok=True)
+            (ROOT / "docs" / "measured" / f"{GAME}-{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
