@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypedDict
 
 from engines.game import EventBytes, Outcome
+from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import check_text
 from ledger.codec import event_bytes
 from ledger.errors import GameMismatch, IdempotencyConflict, TextInvalid
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.profile import Profile
-from ledger.seeds import SeedEpoch, round_key, round_key_commitment
+from ledger.seeds import SeedEpoch
 from ledger.store import AccountRow, Opening
 
 __all__ = ["Bet", "BetTerms", "Draft", "Game", "Opened", "Played", "check_game", "check_same_bet", "check_terms"]
@@ -125,7 +126,7 @@ class Draft:
             balance_before_minor=account.balance_minor,
             epoch=epoch.number,
             seed_commitment=epoch.commitment,
-            round_key_commitment=round_key_commitment(self.key).hex(),
+            round_key_commitment=round_key_commitment(self.key),
             client_seed=bet.client_seed,
             nonce=nonce,
             state_in=bet.state_in or {},

@@ -16,6 +16,7 @@ from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory
 from eventsourcing.utils import Environment, EnvType
 
 from engines.game import EventBytes, Outcome
+from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
 from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, check_same_bet, check_terms
@@ -29,7 +30,6 @@ from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
 from ledger.profile import Profile, default_profile
 from ledger.references import RoundIds
-from ledger.seeds import round_key, round_key_commitment
 from ledger.sqlite import LedgerFactory, LedgerRecorder
 from ledger.sqlite_schema import check_ledger_file
 from ledger.store import LEDGER_STREAM, ROUND_STREAM, AccountRow, EventRow
@@ -159,7 +159,7 @@ class RoundLedger(Application[str]):
         event = parse_event(EventRow(ROUND_STREAM + round_id, 1, "round_opened/1", opening))
         assert isinstance(event, RoundOpened)
         key = round_key(self._epochs.seed_of(event.epoch), event.game, event.client_seed, event.nonce)
-        commitment = round_key_commitment(key).hex()
+        commitment = round_key_commitment(key)
         if commitment != event.round_key_commitment:
             raise KeyMismatch(f"round key of {round_id}", f"one of commitment {event.round_key_commitment}", commitment)
         return Opened(round_id, event, opening, key, is_repeat)

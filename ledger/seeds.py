@@ -1,16 +1,15 @@
-"""Server seeds and what comes of them (`rng/1`, items 1 and 2); sealed under the seed key, never written open.
+"""Server seeds at rest (`rng/1`, item 1): sealed under the seed key, never written open.
 
 Sealed form, on disk for ever: 12 random bytes, then AES-256-GCM of the 32 bytes of the seed under the seed key, with
 the 32 bytes of the commitment as associated data. So a sealed seed cannot be passed off as another epoch's.
 """
 
-import hashlib
-import hmac
 import os
 
+from engines.rng import seed_commitment
 from ledger.errors import KeyMismatch
 
-__all__ = ["SEED_BYTES", "SeedEpoch", "new_seed", "round_key", "round_key_commitment", "seal_seed", "seed_commitment", "unseal_seed"]
+__all__ = ["SEED_BYTES", "SeedEpoch", "new_seed", "seal_seed", "unseal_seed"]
 
 SEED_BYTES = 32
 _NONCE_BYTES = 12
@@ -24,7 +23,7 @@ class SeedEpoch:
     def __init__(self, number: int, seed: bytes) -> None:
         self.number = number
         self.seed = seed
-        self.commitment = seed_commitment(seed).hex()
+        self.commitment = seed_commitment(seed)
 
     def __repr__(self) -> str:
         return f"SeedEpoch(number={self.number}, commitment={self.commitment})"
@@ -35,33 +34,12 @@ def new_seed() -> bytes:
     return os.urandom(SEED_BYTES)
 
 
-def seed_commitment(seed: bytes) -> bytes:
-    """Return SHA-256 of a server seed."""
-    return hashlib.sha256(seed).digest()
-
-
-def _prefixed(text: str) -> bytes:
-    encoded = text.encode()
-    return len(encoded).to_bytes(2, "big") + encoded
-
-
-def round_key(seed: bytes, game: str, client_seed: str, nonce: int) -> bytes:
-    """Return the 32 bytes of the key of the round with this nonce, counted from 0 in its epoch."""
-    message = b"round-key/1" + _prefixed(game) + _prefixed(client_seed) + nonce.to_bytes(8, "big")
-    return hmac.digest(seed, message, "sha256")
-
-
-def round_key_commitment(key: bytes) -> bytes:
-    """Return the commitment to a round key, in the log before an outcome exists."""
-    return hashlib.sha256(b"round-key-commitment/1" + key).digest()
-
-
 def seal_seed(seed: bytes, seed_key: bytes) -> bytes:
     """Return a seed sealed under the seed key, for the store."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     nonce = os.urandom(_NONCE_BYTES)
-    return nonce + AESGCM(seed_key).encrypt(nonce, seed, seed_commitment(seed))
+    return nonce + AESGCM(seed_key).encrypt(nonce, seed, bytes.fromhex(seed_commitment(seed)))
 
 
 def unseal_seed(sealed: bytes, commitment: bytes, seed_key: bytes, *, epoch: int) -> bytes:
@@ -74,6 +52,6 @@ def unseal_seed(sealed: bytes, commitment: bytes, seed_key: bytes, *, epoch: int
     except (InvalidTag, ValueError) as error:
         expected = f"one that opens the seed committed to as {commitment.hex()}"
         raise KeyMismatch(f"seed key for epoch {epoch}", expected, "another") from error
-    if seed_commitment(seed) != commitment:
-        raise KeyMismatch(f"sealed seed of epoch {epoch}", f"one of commitment {commitment.hex()}", seed_commitment(seed).hex())
+    if seed_commitment(seed) != commitment.hex():
+        raise KeyMismatch(f"sealed seed of epoch {epoch}", f"one of commitment {commitment.hex()}", seed_commitment(seed))
     return seed

@@ -103,7 +103,7 @@ def _in_order(events: Sequence[Placed], notebook: Notebook) -> Sequence[Placed]:
         return events
     ordered = list(events)
     for place in range(len(kinds) - 1):
-        first, end = max(place - 1, 0), place + 3
+        first, end = max(place - 2, 0), place + 4
         swapped = [*kinds[first:place], kinds[place + 1], kinds[place], *kinds[place + 2 : end]]
         if kinds[place + 1] not in FOLLOWING[kinds[place]] and _faults(kinds[first:end]) > 1 and not _faults(swapped):
             notebook.spin_index = max(kinds[: place + 1].count("spin_started") - 1, 0)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engines import rng
 from engines.game_events import GAME_EVENTS
 from ledger import seeds
 from ledger.errors import (
@@ -57,12 +58,12 @@ def test_a_round_is_recorded_from_bet_to_settlement(tmp_path):
         seed = seeds.unseal_seed(
             row.sealed_seed, bytes.fromhex(opened["seed_commitment"]), load_seed_key(tmp_path / "ledger.db.keys"), epoch=1
         )
-    key = seeds.round_key(seed, "moonlight-princess", "client-1", 0)
+    key = rng.round_key(seed, "moonlight-princess", "client-1", 0)
     outcome = game().play(key, "ante", 200, {}, ())
     assert opened["kind"] == "round_opened"
     assert settled["kind"] == "round_settled"
     assert opened["seed_commitment"] == hashlib.sha256(seed).hexdigest()
-    assert opened["round_key_commitment"] == seeds.round_key_commitment(key).hex()
+    assert opened["round_key_commitment"] == rng.round_key_commitment(key)
     assert (opened["bet_minor"], opened["cost_minor"], opened["nonce"], opened["external_ref"]) == (200, 250, 0, "tx-9")
     assert opened["rules_hash"] == game().rules.rules_hash
     assert opened["texts_hash"] == game().rules.texts_hash
