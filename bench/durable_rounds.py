@@ -1,42 +1,22 @@
 """How fast durable rounds are recorded, against plain sqlite3 writing the same rows in the same two transactions.
 
-Both write WAL files with synchronous=FULL in one folder, in turns, on tables with the same indexes and triggers. The game
-is a ready-made outcome of a usual base round, so that what is measured is the ledger. The last line is the ratio.
+Both write WAL files with synchronous=FULL in one folder, in turns, on tables with the same indexes and triggers. The
+rounds are base rounds of the real game, its kernels compiled and warm.
 """
 
-import argparse
 import contextlib
 import sqlite3
-import statistics
-import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from engines.game import Outcome
+from engines.game import Game
+from engines.registry import installed_game
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import create_tables
-from tests.fake_game import FakeGame
 
 Row = tuple[object, ...]
 Transaction = list[tuple[str, list[Row]]]
-
-
-class ReadyGame(FakeGame):
-    """Gives one winning outcome again and again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        keys = (bytes([number]) * 32 for number in range(256))
-        outcomes = (super(ReadyGame, self).play(key, "base", 200, {}, ()) for key in keys)
-        self.outcome = next(outcome for outcome in outcomes if outcome.total_win_minor)
-
-    def play(self, key: bytes, mode: str, bet_minor: int, state_in: dict[str, int], choices: Sequence[int]) -> Outcome:
-        """Return the outcome, whatever the key."""
-        return self.outcome
 
 
 @contextlib.contextmanager
@@ -48,7 +28,7 @@ def new_ledger(folder: Path, name: str) -> Iterator[tuple[RoundLedger, str]]:
         yield ledger, account_ref
 
 
-def play_rounds(ledger: RoundLedger, account_ref: str, game: ReadyGame, rounds: int) -> float:
+def play_rounds(ledger: RoundLedger, account_ref: str, game: Game, rounds: int) -> float:
     """Return rounds a second through `RoundLedger.play`."""
     start = time.perf_counter()
     for _ in range(rounds):
@@ -115,34 +95,19 @@ class RawFile:
         return len(transactions) / 2 / (time.perf_counter() - start)
 
 
-def main() -> None:
-    """Measure in turns and print the medians and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2000, help="rounds of each kind in all")
-    parser.add_argument("--turns", type=int, default=10, help="how often the two take turns")
-    parser.add_argument("--folder", type=Path, default=None, help="where to write; a folder of the disk that counts")
-    options = parser.parse_args()
-    per_turn = max(1, options.rounds // options.turns)
-    game = ReadyGame()
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        folder = Path(name)
-        with new_ledger(folder, "rows") as (ledger, account_ref):
-            play_rounds(ledger, account_ref, game, per_turn * options.turns)
-        transactions = recorded_transactions(folder / "rows.db")
-        raw_file = RawFile(folder / "raw.db", account_ref)
-        raw_rates, ledger_rates = [], []
-        with new_ledger(folder, "ledger") as (ledger, account_ref):
-            ledger.play(account_ref, game, "base", 200)
-            for turn in range(options.turns):
-                raw_rates.append(raw_file.write(transactions[2 * per_turn * turn : 2 * per_turn * (turn + 1)]))
-                ledger_rates.append(play_rounds(ledger, account_ref, game, per_turn))
-    raw, ours = statistics.median(raw_rates), statistics.median(ledger_rates)
-    # Neighbouring turns are compared: a disk that others use changes its speed from one second to the next.
-    ratio = statistics.median(our_rate / raw_rate for our_rate, raw_rate in zip(ledger_rates, raw_rates, strict=True))
-    print(f"raw sqlite3      {raw:7.0f} rounds/s  ({min(raw_rates):.0f} to {max(raw_rates):.0f})")
-    print(f"RoundLedger.play {ours:7.0f} rounds/s  ({min(ledger_rates):.0f} to {max(ledger_rates):.0f})")
-    print(f"ratio            {ratio:7.2f}")
-
-
-if __name__ == "__main__":
-    main()
+def measure_durable(folder: Path, *, round_count: int, turns: int) -> tuple[list[float], list[float]]:
+    """Return rounds a second of `RoundLedger.play` and of sqlite3 alone, in `turns` neighbouring turns."""
+    per_turn = max(1, round_count // turns)
+    game = installed_game("moonlight-princess")
+    game.compile()
+    with new_ledger(folder, "rows") as (ledger, account_ref):
+        play_rounds(ledger, account_ref, game, per_turn * turns)
+    transactions = recorded_transactions(folder / "rows.db")
+    raw_file = RawFile(folder / "raw.db", account_ref)
+    raw_rates, ledger_rates = [], []
+    with new_ledger(folder, "ledger") as (ledger, account_ref):
+        ledger.play(account_ref, game, "base", 200)
+        for turn in range(turns):
+            raw_rates.append(raw_file.write(transactions[2 * per_turn * turn : 2 * per_turn * (turn + 1)]))
+            ledger_rates.append(play_rounds(ledger, account_ref, game, per_turn))
+    return ledger_rates, raw_rates

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from engines.canonical import CanonicalFormError
 from engines.rules import GameRules
 from ledger.codec import parse_event
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, TreeBroken
 from ledger.history import ALL_ROUNDS, RoundFilter, round_rows
 from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
 from ledger.merkle import root_of_leaves
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, LeafRow, RoundRecord
+from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, LeafRow, RoundRecord, Tree
 from replay.reconcile import AccountFact, reconcile_account
 from replay.verdict import EXIT_CLEAN, Finding, exit_status
 from replay.verification import Verification, Verifier
@@ -172,10 +172,15 @@ def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:
 def _check_ledger(plan: BulkPlan, summary: BulkSummary, unclean_ids: set[str]) -> None:
     ledger = RoundLedger.open_for_reading(plan.path)
     try:
-        tree = ledger.store.tree()
+        size, root = root_of_leaves(leaf for _, leaf in ledger.store.leaf_hashes()) if plan.is_whole else (-1, b"")
+        try:
+            tree = ledger.store.tree()
+        except TreeBroken as error:
+            got = f"no node at level {error.level}, index {error.node_index}"
+            summary.ledger_findings.append(_finding("tree_broken", "integrity", "tree", "all its complete subtrees", got))
+            tree = Tree(size, root)
         summary.tree_size, summary.root = tree.size, tree.root.hex()
         if plan.is_whole:
-            size, root = root_of_leaves(leaf for _, leaf in ledger.store.leaf_hashes())
             if (size, root) != (tree.size, tree.root):
                 want = f"{size} leaves, root {root.hex()}"
                 summary.ledger_findings.append(

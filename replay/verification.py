@@ -9,6 +9,7 @@ from engines.registry import game_of_rules
 from engines.rng import RandomStreamError
 from engines.rules import GameRules
 from ledger.codec import is_game_topic
+from ledger.errors import TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
@@ -64,13 +65,23 @@ class Verifier:
 
     def verify(self, round_id: str) -> Verification:
         """Return the verdict on a round by its whole id; an unknown one is `record_missing`."""
-        return self.verify_record(self._ledger.store.round_record(ROUND_STREAM + round_id))
+        stream = ROUND_STREAM + round_id
+        try:
+            return self.verify_record(self._ledger.store.round_record(stream))
+        except TreeBroken as error:
+            record = next(iter(self._ledger.store.records_of([stream])))
+            want, got = f"a node at level {error.level}, index {error.node_index}", "none"
+            broken = Finding("tree_broken", "integrity", -1, -1, "tree", want, got, str(error))
+            return self.verify_record(record, (broken,))
 
-    def verify_record(self, record: RoundRecord) -> Verification:
-        """Return the verdict on a round as it was read, with or without audit paths; see `Store.round_records`."""
-        if not record.events:
+    def verify_record(self, record: RoundRecord, of_tree: Sequence[Finding] = ()) -> Verification:
+        """Return the verdict on a round as it was read, with or without audit paths; see `Store.round_records`.
+
+        `of_tree` are findings about the tree that the round's leaves stand in.
+        """
+        if not record.events and not record.appends:
             return _missing(record)
-        record_findings = check_record(record)
+        record_findings = [*of_tree, *check_record(record)]
         rounds = check_record_events(record, self._rulebook.find, is_balance_shown=self._is_balance_shown(record))
         opened, settled = rounds.opened, rounds.settled
         findings = record_findings + rounds.findings

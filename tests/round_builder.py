@@ -28,21 +28,50 @@ from replay.referee.scatter_pays import board_after, board_wins, refill, removed
 from replay.referee.tables import tables_of
 from replay.referee.world import UNKNOWN_VALUE
 
-__all__ = ["RULES", "RoundBuilder", "events_of", "export_lines", "redigest", "round_facts", "rules_with"]
+__all__ = ["INSTALLED", "RULES", "RoundBuilder", "events_of", "export_lines", "redigest", "round_facts", "rules_with"]
 
 RULES_FILE = Path(__file__).parents[1] / "engines/games/moonlight_princess/rules-0.1.0.toml"
-RULES = load_rules(RULES_FILE)
+INSTALLED = load_rules(RULES_FILE)
 ACCOUNT = "a" * 32
 START_US = 1_764_547_200_000_000
 Hook = Callable[..., Any]
 
 
+def _test_strip(rng: random.Random, scatters: int, hearts: int) -> str:
+    """Return a strip of 72 positions with short runs, scatters at least twelve apart and some hearts."""
+    letters = [symbol.letter for symbol in INSTALLED.symbols if symbol.role == "paying"]
+    strip: list[str] = []
+    while len(strip) < 72:
+        strip += rng.choices(letters, weights=range(2, 2 + len(letters)))[0] * rng.randint(1, 4)
+    strip = strip[:72]
+    for number in range(scatters):
+        strip[12 * number + rng.randint(0, 2)] = "P"
+    for place in rng.sample([place for place in range(72) if strip[place] != "P"], hearts):
+        strip[place] = "H"
+    return "".join(strip)
+
+
+def _test_strip_sets() -> list[dict[str, Any]]:
+    """Return strip sets of our own, so that a calibration of the game changes no test; three sets as in the rules file."""
+    rng = random.Random(20)
+    counts = {"A": (1, 1), "B": (2, 2), "free": (3, 2)}
+    return [
+        {"name": part.name, "assumption": "ALL-2", "strips": [_test_strip(rng, *counts[part.name]) for _ in range(INSTALLED.layout.reels)]}
+        for part in INSTALLED.strip_sets
+    ]
+
+
 def rules_with(**parts: Any) -> GameRules:
-    """Return the rules with some parts replaced: dicts are merged into the part, other values stand for it."""
-    values = RULES.model_dump()
+    """Return the test rules with some parts replaced: dicts are merged into the part, other values stand for it."""
+    values = INSTALLED.model_dump() | {"strip_sets": _test_strip_sets()}
+    for weights in values["heart_weights"]:
+        weights["weights"] = [1] * len(values["heart_values"]["values"])
     for name, part in parts.items():
         values[name] = {**values[name], **part} if isinstance(part, dict) else part
     return GameRules.model_validate(values)
+
+
+RULES = rules_with()
 
 
 class RoundBuilder:
@@ -260,7 +289,8 @@ def round_facts(builder: RoundBuilder, *, number: int = 0, balance_before: int =
     zeros = "0" * 64
     opened = {
         "kind": "round_opened", "v": 1, "external_ref": "", "idempotency_key": f"key-{number}", "account_ref": ACCOUNT, "session_ref": "",
-        "channel": "", "profile_id": "", "profile_hash": "", "game": rules.game, "rules_version": rules.version, "rules_hash": rules.rules_hash,
+        "channel": "", "profile_id": "", "profile_hash": "", "game": rules.game,
+        "rules_version": rules.version, "rules_hash": rules.rules_hash,
         "texts_hash": "", "rng": "rng/1", "engine_fingerprint": "", "mode": builder.mode, "bet_minor": builder.bet, "cost_minor": cost,
         "bonus_minor": 0, "currency": "EUR", "balance_before_minor": balance_before, "epoch": 1, "seed_commitment": zeros,
         "round_key_commitment": zeros, "client_seed": "", "nonce": number, "state_in": {}, "opened_at_us": START_US + 10 * number,

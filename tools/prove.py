@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from engines.digest import PINNED_ROUNDS, pinned_digest  # noqa: E402
+from engines.digest import PINNED_ROUNDS  # noqa: E402
 from engines.registry import game_of_rules, installed_rules  # noqa: E402
 from engines.rng import round_key  # noqa: E402
 from engines.simulate import estimate_return, simulate  # noqa: E402
@@ -66,7 +66,11 @@ def prove_rounds(options: argparse.Namespace) -> dict[str, Any]:
             done = audit("play", "--ledger", ledger, *arguments)
             expect(f"play {mode}", 0, done.returncode)
             total = json.loads(done.stdout.splitlines()[-1])
-            played[mode] = {"win_minor": total["win_minor"], "cost_minor": total["cost_minor"], "seconds": round(time.perf_counter() - started, 1)}
+            played[mode] = {
+                "win_minor": total["win_minor"],
+                "cost_minor": total["cost_minor"],
+                "seconds": round(time.perf_counter() - started, 1),
+            }
         started = time.perf_counter()
         done = audit("verify", "--ledger", ledger, "--all", "--referee", "--json")
         seconds = round(time.perf_counter() - started, 1)

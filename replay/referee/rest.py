@@ -70,12 +70,13 @@ def _check_change(scene: SpinScene, record: SpinRecord, plans: list[Plan]) -> li
     moved = [plan for plan in plans if plan.applies]
     if not moved:
         got = f"from {change.from_multiplier} to {change.to_multiplier}"
-        hung = "MLP-2" if scene.is_free and plans[0].prize_pay_x100 else None
+        hung = ("MLP-2" if scene.is_free else "MLP-1") if plans[0].prize_pay_x100 else None
         number = add(
             "multiplier_invented", "open", index, "multiplier", what="change", want="none: no hearts count here", got=got, assumption=hung
         )
         scene.multiplier_faults.append(number)
-        return plans + [_changed(scene, plan, change.to_multiplier) for plan in plans]
+        told = [_changed(scene, plan, change.to_multiplier) for plan in plans]
+        return plans + told + [plan._replace(prize_multiplier=change.to_multiplier) for plan in told]
     cause = "total_hearts" if scene.is_free else "hearts"
     if change.cause != cause:
         add("multiplier_cause", "integrity", index, "multiplier", what="cause", want=cause, got=change.cause)
@@ -127,7 +128,8 @@ def _check_money(
     plans = _check_prize(scene, record, plans, standing, capped)
     prizes = distinct_values([plan.prize_minor(scene.bet_minor) for plan in plans] + _told_prize(record))
     if capped.hit == "yes" or capped.is_faulty or standing.is_over_reported:
-        return capped, CapOutcome("no", (0,), prizes), plans
+        is_told = capped.is_faulty and not standing.is_over_reported
+        return capped, _past_the_cap(prize_cap if is_told else None, prizes), plans
     after = None if before is None else distinct_values([total + award for total in before for award in capped.awarded])
     prize_capped = check_cap(
         scene.notebook, prize_cap, what="scatter prize", index=index, before=after, amounts=prizes, cap_minor=cap_minor

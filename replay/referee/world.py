@@ -106,7 +106,7 @@ def as_expected(scene: SpinScene, world: World, removed: tuple[int, ...], new_sy
     strips = tables.strips[scene.strip_set]
     new, tops = refill(strips, world.tops, counts)
     after = _fallen_world(scene, world, removed, (new, counts, tops), is_right=world.is_right) if new == new_symbols else None
-    if after is None or any([shown > len(strip) for shown, strip in zip(after.shown, strips, strict=True)]):
+    if after is None or any(shown > len(strip) for shown, strip in zip(after.shown, strips, strict=True)):
         return None
     return after
 

@@ -292,8 +292,9 @@ def assert_one(findings: list[Finding], codes: set[str]) -> Finding:
     assert len(findings) == 1, [f"{f.code}@{f.event_index} {f.message}" for f in findings]
     found = findings[0]
     assert found.code in codes, found
-    assert found.want and found.got and found.where and found.message
-    assert found.want in found.message and found.got in found.message
+    assert all((found.want, found.got, found.where, found.message))
+    assert found.want in found.message
+    assert found.got in found.message
     assert found.event_index >= 0
     return found
 
@@ -395,19 +396,27 @@ PLAYED: dict[str, tuple[Callable[[int], Hooks], str, set[str], set[str]]] = {
     "a win's amount": (once("wins", win_more), "buy", {"win_amount"}, {"money"}),
     "a pay": (once("wins", pay_more), "buy", {"win_pay"}, {"money"}),
     "a symbol count": (once("wins", count_more), "buy", {"win_count"}, {"money"}),
-    "a heart left out of the sum": (once("hearts", miss_heart), "buy", {"multiplier_change", "multiplier_missing"}, {"money", "integrity"}),
+    "a heart left out of the sum": (
+        once("hearts", miss_heart), "buy", {"multiplier_change", "multiplier_missing"}, {"money", "integrity"},
+    ),
     "a multiplier": (once("factor", lambda n, b: n + 1), "buy", {"multiplier_change"}, {"money"}),
     "hearts counted on a losing free spin": (once("applies", losing_hearts), "buy", {"multiplier_invented"}, {"money", "integrity"}),
-    "a total multiplier": (once("start_multiplier", lambda n, b: n + 4 if b.spin else None), "buy", {"total_multiplier"}, {"money", "integrity"}),
-    "the total applied to a spin without a new heart": (once("spin_multiplier", total_anyway), "buy", {"spin_multiplier"}, {"money"}),
+    "a total multiplier": (
+        once("start_multiplier", lambda n, b: n + 4 if b.spin else None), "buy", {"total_multiplier"}, {"money", "integrity"},
+    ),
+    "the total applied to a spin without a new heart": (
+        once("spin_multiplier", total_anyway), "buy", {"spin_multiplier"}, {"money"},
+    ),
     "two different cells swapped after a tumble": (once("board", swap_two), "buy", {"board_fall"}, {"money", "integrity"}),
     "other symbols fall in": (once("new_symbols", replace_new), "buy", {"refill"}, {"money", "integrity"}),
     "a tumble missing": (once("removed", lambda r, b: () if r else None), "buy", {"tumble_missing"}, {"money", "integrity"}),
     "a win missed on the board": (once("wins", lambda w, b: w[:-1] if w else None), "buy", {"win_missing"}, {"money"}),
-    "a trigger not awarded": (once("spins", lambda n, b: 0 if n else None), "buy", {"trigger_missing"}, {"money"}),
+    "a trigger not awarded": (once("spins", lambda n, b: 0 if n else None), "buy", {"trigger_missing"}, {"money", "integrity"}),
     "16 spins for 15": (once("spins", lambda n, b: 16 if n == 15 else None), "buy", {"spins_awarded"}, {"money", "integrity"}),
-    "16 spins announced, 15 played": (once("left", lambda n, b: 16 if n == 15 and not b.spin else None), "buy", {"spins_left"}, {"money", "integrity"}),
-    "a retrigger of +4": (once("spins", lambda n, b: 4 if n == 5 else None), "buy", {"spins_awarded"}, {"money"}),
+    "16 spins announced and played, 15 awarded": (
+        once("left", lambda n, b: 16 if n == 15 and not b.spin else None), "buy", {"spins_left"}, {"money", "integrity"},
+    ),
+    "a retrigger of +4": (once("spins", lambda n, b: 4 if n == 5 else None), "buy", {"spins_awarded"}, {"money", "integrity"}),
     "a trigger invented": (once("spins", lambda n, b: 5 if b.spin and not n else None), "buy", {"trigger_invented"}, {"money", "integrity"}),
     "a scatter pay multiplied": (once("prize_multiplier", lambda n, b: 3), "buy", {"prize_multiplier"}, {"money"}),
     "a scatter pay not paid": (once("prize_pay", lambda n, b: 0 if n else None), "buy", {"prize_missing"}, {"money"}),
