@@ -9,6 +9,7 @@ __all__ = ["INTEGER_MAX", "CanonicalFormError", "Hash", "Integer", "Minor", "Rec
 
 # RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
 INTEGER_MAX = 2**53 - 1
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 Integer = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
 Minor = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
@@ -55,7 +56,7 @@ class RecordedEvent(BaseModel):
 
 def canonical_json(value: Any) -> bytes:
     """Return the RFC 8785 form of `value`, made of integers below 2^53, strings, booleans, arrays and objects."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def canonical_bytes(event: RecordedEvent) -> bytes:

@@ -1,6 +1,5 @@
 """A game as those see it who play, replay or simulate it: rules, fingerprint, and rounds from a key."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -184,15 +183,19 @@ class CompiledRound:
         self._writer = CanonicalWriter()
         self._tables = arrays_of(game.tables)
         self._buffer = arrays_of(game.new_buffer())
+        self._key = numpy.zeros(8, dtype=numpy.int64)
         self._nonce = numpy.zeros(3, dtype=numpy.int64)
+        self._nothing = numpy.zeros(0, dtype=numpy.int64)
         self._readings = numpy.array(game.rules.reading_values(), dtype=numpy.int64)
 
     def play(self, key: bytes, mode: str, bet_minor: int, state_in: dict[str, int], choices: Sequence[int]) -> Outcome:
         """Return the outcome of the round that `key` decides; see `Game.play`."""
         numpy, game = self._numpy, self._game
         mode_index, _, _, state, chosen = game._arguments(mode, bet_minor, state_in, choices)
-        key_array = numpy.array(key_words(key), dtype=numpy.int64)
-        state_array, choice_array = numpy.array(state, dtype=numpy.int64), numpy.array(chosen, dtype=numpy.int64)
+        key_array = self._key
+        key_array[:] = numpy.frombuffer(key, dtype="<u4")
+        state_array = numpy.array(state, dtype=numpy.int64) if state else self._nothing
+        choice_array = numpy.array(chosen, dtype=numpy.int64) if chosen else self._nothing
         while True:
             status = self._kernel(
                 key_array, self._nonce, self._tables, mode_index, bet_minor, self._readings, state_array, choice_array, self._buffer
@@ -204,4 +207,4 @@ class CompiledRound:
             self._buffer = self._buffer._replace(events=events)
         game._check_stream(self._buffer, status)
         pairs = self._writer.write(self._buffer, int(self._buffer.head[HEAD_POSITION]))
-        return game._outcome(self._buffer, [EventBytes(sys.intern(topic), data) for topic, data in pairs])
+        return game._outcome(self._buffer, [EventBytes(*pair) for pair in pairs])

@@ -114,7 +114,7 @@ class RoundBuilder:
     @property
     def is_over(self) -> bool:
         """Whether cap or limit ended the round."""
-        return self.hooked("is_over", self.ended != "played")
+        return bool(self.hooked("is_over", self.ended != "played"))
 
     def end_feature(self) -> None:
         """Write the end of the free spins where there were some."""
@@ -251,7 +251,7 @@ class RoundBuilder:
             self.events.append(Prize(which="scatter_pay", pay_x100=pay, multiplier=multiplier, prize_minor=prize))
             more, cut, hit = self._capped(before_minor + award, prize)
             award += more
-        self._trigger(scatters, blocked=hit or is_limited)
+        self._trigger(scatters, is_barred=hit or is_limited)
         award = self.hooked("award", award)
         self.total = self.hooked("total", self.total + award)
         self.events.append(SpinEnded(spin_multiplier=spin_multiplier, cut_minor=cut, award_minor=award, total_minor=self.total, meter=0))
@@ -269,9 +269,9 @@ class RoundBuilder:
         self.events.append(CapHit(**fields))
         return fields["awarded_minor"], fields["uncapped_minor"] - fields["awarded_minor"], True
 
-    def _trigger(self, scatters: int, *, blocked: bool) -> None:
+    def _trigger(self, scatters: int, *, is_barred: bool) -> None:
         award = self.rules.retrigger if self.spin else self.rules.trigger
-        spins = self.hooked("spins", 0 if blocked or scatters < award.count else award.spins)
+        spins = self.hooked("spins", 0 if is_barred or scatters < award.count else award.spins)
         if spins:
             self.left = self.hooked("left", self.left + spins)
             self.events.append(FeatureTrigger(feature="free_spins", count=scatters, spins_awarded=spins, spins_left=self.left))
@@ -287,7 +287,7 @@ def round_facts(builder: RoundBuilder, *, number: int = 0, balance_before: int =
     rules = builder.rules
     cost = rules.cost_minor(builder.mode, builder.bet)
     zeros = "0" * 64
-    opened = {
+    opened: dict[str, Any] = {
         "kind": "round_opened", "v": 1, "external_ref": "", "idempotency_key": f"key-{number}", "account_ref": ACCOUNT, "session_ref": "",
         "channel": "", "profile_id": "", "profile_hash": "", "game": rules.game,
         "rules_version": rules.version, "rules_hash": rules.rules_hash,

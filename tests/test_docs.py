@@ -28,6 +28,8 @@ def test_functions_named_in_pages_exist() -> None:
 
     for page in PAGES:
         for dotted in re.findall(r"`((?:engines|ledger|replay|audit_reports)(?:\.\w+)+)`", page.read_text()):
+            if dotted.endswith(".db"):
+                continue
             parts = dotted.split(".")
             for cut in range(len(parts), 0, -1):
                 try:

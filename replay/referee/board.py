@@ -137,7 +137,9 @@ def _off_the_strips(scene: SpinScene, record: SpinRecord, index: int, drop: Drop
         for at in tops[reel][1:]:
             worlds.append(world._replace(tops=(*drop.stops[:reel], at, *drop.stops[reel + 1 :])))
     if by_stops:
-        return _first_values(scene, distinct(worlds), index, drop)
+        by_strips = _with_told_values(scene, worlds[1], drop, (UNKNOWN_VALUE,) * tables.cell_count)
+        as_shown = _first_values(scene, [each for each in worlds if each.board == drop.symbols], index, drop)
+        return distinct([*as_shown, by_strips])
     return [_with_told_values(scene, each, drop, (UNKNOWN_VALUE,) * tables.cell_count) for each in worlds]
 
 

@@ -163,7 +163,7 @@ def test_a_tumble_limit_ends_the_round_with_its_wins_paid() -> None:
     limited = [outcome for outcome in outcomes if outcome.ended == "limit"]
     assert limited
     assert all(outcome.total_win_minor > 0 for outcome in limited)
-    assert all(outcome.events[-1].topic == "spin_ended/1" for outcome in limited)
+    assert all(outcome.events[-1].topic in ("spin_ended/1", "feature_ended/1") for outcome in limited)
 
 
 def test_a_free_spin_limit_ends_the_feature() -> None:

@@ -24,7 +24,6 @@ Facts = list[dict[str, Any]]
 CAPPED = rules_with(cap={"multiple": 30})
 SEEDS_TRIED = 400
 SEEDS_KEPT = 6
-NUMBER = {"win_minor", "pay_x100"}
 
 
 def findings_of(facts: Facts, rules: GameRules = RULES) -> list[Finding]:
@@ -197,7 +196,7 @@ def play_on_after_cap(facts: Facts, rng: random.Random) -> bool:
 
 def pay_base_cost(facts: Facts, rng: random.Random) -> bool:
     facts[0]["cost_minor"] = facts[0]["bet_minor"]
-    return facts[0]["mode"] == "ante"
+    return bool(facts[0]["mode"] == "ante")
 
 
 def is_retrigger(facts: Facts, index: int) -> bool:
@@ -205,7 +204,7 @@ def is_retrigger(facts: Facts, index: int) -> bool:
 
 
 def has_drop_after(facts: Facts, index: int) -> bool:
-    return facts[index + 1]["kind"] == "drop"
+    return bool(facts[index + 1]["kind"] == "drop")
 
 
 # Altered afterwards, all else left as it was: name, what is done, how the round is played, the codes it may be found as.
@@ -417,13 +416,16 @@ PLAYED: dict[str, tuple[Callable[[int], Hooks], str, set[str], set[str]]] = {
         once("left", lambda n, b: 16 if n == 15 and not b.spin else None), "buy", {"spins_left"}, {"money", "integrity"},
     ),
     "a retrigger of +4": (once("spins", lambda n, b: 4 if n == 5 else None), "buy", {"spins_awarded"}, {"money", "integrity"}),
-    "a trigger invented": (once("spins", lambda n, b: 5 if b.spin and not n else None), "buy", {"trigger_invented"}, {"money", "integrity"}),
+    "a trigger invented": (
+        once("spins", lambda n, b: 5 if b.spin and not n else None), "buy", {"trigger_invented"}, {"money", "integrity"},
+    ),
     "a scatter pay multiplied": (once("prize_multiplier", lambda n, b: 3), "buy", {"prize_multiplier"}, {"money"}),
     "a scatter pay not paid": (once("prize_pay", lambda n, b: 0 if n else None), "buy", {"prize_missing"}, {"money"}),
     "cap ignored": (lambda spin: always("no_cap", True), "capped", {"cap_missing"}, {"money"}),
     "cap taken before the multiplier": (lambda spin: always("cap_first", True), "capped", {"cap_hit", "cap_missing"}, {"money"}),
     "play after the cap": (
-        lambda spin: {"is_over": lambda v, b: False, "no_cap": lambda v, b: b.total >= b.cap_minor}, "capped", {"after_cap"}, {"money", "integrity"},
+        lambda spin: {"is_over": lambda v, b: False, "no_cap": lambda v, b: b.total >= b.cap_minor},
+        "capped", {"after_cap"}, {"money", "integrity"},
     ),
     "play after the cap for nothing": (lambda spin: always("is_over", False), "capped", {"after_cap"}, {"integrity"}),
     "an award": (once("award", lambda n, b: n + 20), "buy", {"award"}, {"money"}),
@@ -489,6 +491,7 @@ def test_two_alterations_that_do_not_touch_are_two_findings(seed: int) -> None:
         both = altered_pair(1000 * attempt + seed, first, second)
         if both is not None:
             break
+    assert both is not None
     found = findings_of(both)
     assert len(found) == 2, (first, second, [f.message for f in found])
     codes = {finding.code for finding in found}

@@ -45,7 +45,7 @@ VARIANTS: dict[str, GameRules] = {
     "both": RULES.with_reading("MLP-2", 1).with_reading("MLP-1", 1),
     "no pay in free spins": RULES.with_reading("MLP-4", 1),
 }
-CASES = {
+CASES: dict[str, list[Any]] = {
     "costs": [("base", 200, 200), ("ante", 200, 250), ("buy", 200, 20000)],
     # total before, tumble wins, hearts, total after, win; in minor units
     "free": [(0, 430, 7, 7, 3010), (7, 50, 2, 9, 450), (9, 150, 0, 9, 150), (9, 0, 5, 9, 0), (3, 100, 5, 8, 800), (8, 100, 9, 17, 1700)],
