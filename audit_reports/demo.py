@@ -1,8 +1,10 @@
 """The guided tour: play, verify, alter a copy, show what is found."""
 
 import json
+import os
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,7 +135,8 @@ def _say_where(place: Path, alteration: Alteration) -> None:
     print_line(f"   the ledger            {place / 'ledger.db'}")
     print_line(f"   its keys              {place / 'ledger.db.keys'}")
     print_line(f"   the altered copy      {place / 'altered.db'}")
+    command = "audit" if shutil.which("audit") else os.path.relpath(sys.argv[0])
     print_line("Try next")
-    print_line(f"   audit show --ledger {place / 'ledger.db'} --round {alteration.round_id}")
-    print_line(f"   audit verify --ledger {place / 'ledger.db'} --round {alteration.round_id}")
-    print_line(f"   audit history --ledger {place / 'ledger.db'} --account player")
+    print_line(f"   {command} show --ledger {place / 'ledger.db'} --round {alteration.round_id}")
+    print_line(f"   {command} verify --ledger {place / 'ledger.db'} --round {alteration.round_id}")
+    print_line(f"   {command} history --ledger {place / 'ledger.db'} --account player")

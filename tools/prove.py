@@ -175,7 +175,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="the counts of the issues; writes docs/measured/")
     parser.add_argument("--only", choices=PROOFS, action="append", help="these proofs alone")
-    parser.add_argument("--rounds", type=int, help="recorded rounds of each mode (2,000; full 20,000)")
+    parser.add_argument("--rounds", type=int, help="recorded rounds of each mode (20,000)")
     parser.add_argument("--plain", type=int, help="plain rounds of each mode against compiled ones (300)")
     parser.add_argument("--bounds", type=int, help="rounds with checked bounds (200,000; full 2,000,000)")
     parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
@@ -183,7 +183,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="kills of a writer (20; full 100)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
     options = parser.parse_args()
-    short = {"rounds": 2000, "plain": 300, "bounds": 200_000, "simulated": 5_000_000, "examples": 400, "kills": 20}
+    short = {"rounds": 20_000, "plain": 300, "bounds": 200_000, "simulated": 5_000_000, "examples": 400, "kills": 20}
     full = {"rounds": 20_000, "plain": 300, "bounds": 2_000_000, "simulated": 100_000_000, "examples": 5000, "kills": 100}
     for name, count in (full if options.full else short).items():
         if getattr(options, name) is None:

@@ -3,18 +3,13 @@
 import copy
 import json
 import pickle
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from round_builder import ACCOUNT, RULES, RoundBuilder, export_lines, redigest, round_facts
-
 from engines.rules import GameRules
 from replay.check import ExportLineError, FileCheck, check_rounds, parse_export
+from tests.round_builder import ACCOUNT, RULES, RoundBuilder, export_lines, redigest, round_facts
 
 Facts = list[dict[str, Any]]
 

@@ -3,22 +3,17 @@
 import copy
 import itertools
 import random
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from round_builder import RULES, RoundBuilder, export_lines, redigest, round_facts, rules_with
-
 from engines.rules import GameRules
 from replay.check import check_rounds
 from replay.verdict import Finding
+from tests.round_builder import PLAYED, RULES, RoundBuilder, export_lines, redigest, round_facts, rules_with
 
 Facts = list[dict[str, Any]]
 CAPPED = rules_with(cap={"multiple": 30})
@@ -306,131 +301,6 @@ def test_one_altered_event_is_one_finding(name: str) -> None:
     for facts, rules in rounds:
         found = assert_one(findings_of(facts, rules), ALTERED[name][2])
         assert found.severity == ("integrity" if name in INTEGRITY else "money"), found
-
-
-Hooks = dict[str, Callable[[Any, RoundBuilder], Any]]
-
-
-class Once:
-    """A hook that replaces a value the first time it can, from one spin on."""
-
-    def __init__(self, spin: int, change: Callable[[Any, RoundBuilder], Any]) -> None:
-        self.spin, self.change, self.fired = spin, change, False
-
-    def __call__(self, value: Any, builder: RoundBuilder) -> Any:
-        if self.fired or builder.spin < self.spin:
-            return value
-        changed = self.change(copy.deepcopy(value), builder)
-        if changed is None or changed == value:
-            return value
-        self.fired = True
-        return changed
-
-
-def pay_more(wins: Any, builder: RoundBuilder) -> Any:
-    if wins:
-        wins[0]["pay_x100"] += 50
-        wins[0]["win_minor"] = wins[0]["pay_x100"] * builder.bet // 100
-    return wins
-
-
-def win_more(wins: Any, builder: RoundBuilder) -> Any:
-    if wins:
-        wins[0]["win_minor"] += 40
-    return wins
-
-
-def count_more(wins: Any, builder: RoundBuilder) -> Any:
-    if wins and wins[0]["count"] in (8, 9):
-        wins[0]["count"] += 2
-        wins[0]["pay_x100"] = builder.rules.symbols[wins[0]["symbol"]].pays_x100[1]
-        wins[0]["win_minor"] = wins[0]["pay_x100"] * builder.bet // 100
-    return wins
-
-
-def miss_heart(hearts: Any, builder: RoundBuilder) -> Any:
-    drop = next(event for event in reversed(builder.events) if event.kind == "drop")
-    values = [value for value in drop.values if value]  # type: ignore[attr-defined]
-    return hearts - values[0] if values and builder.drop else None
-
-
-def swap_two(board: Any, builder: RoundBuilder) -> Any:
-    if not builder.drop:
-        return None
-    symbols, values = map(list, board)
-    a, b = builder.random.sample(range(30), 2)
-    for cells in (symbols, values):
-        cells[a], cells[b] = cells[b], cells[a]
-    return (tuple(symbols), tuple(values)) if symbols[a] != symbols[b] else None
-
-
-def replace_new(new: Any, builder: RoundBuilder) -> Any:
-    changed = [list(symbols) for symbols in new]
-    reel = next(reel for reel, symbols in enumerate(changed) if symbols)
-    changed[reel][0] = (changed[reel][0] + 1) % 9
-    return tuple(map(tuple, changed))
-
-
-def always(name: str, value: Any) -> Hooks:
-    return {name: lambda _, builder: value}
-
-
-def once(name: str, change: Callable[[Any, RoundBuilder], Any]) -> Callable[[int], Hooks]:
-    return lambda spin: {name: Once(spin, change)}
-
-
-def losing_hearts(applies: Any, builder: RoundBuilder) -> Any:
-    drop = next(event for event in reversed(builder.events) if event.kind == "drop")
-    is_losing = builder.spin and builder.drop == 0 and any(drop.values)  # type: ignore[attr-defined]
-    return True if is_losing else None
-
-
-def total_anyway(multiplier: Any, builder: RoundBuilder) -> Any:
-    is_plain = builder.spin and builder.drop and multiplier == 1 and builder.total_multiplier > 1
-    return builder.total_multiplier if is_plain else None
-
-
-# Played so by a faulty game, which carries the fault on: name, hooks from a spin on, how it is played, codes, severities.
-PLAYED: dict[str, tuple[Callable[[int], Hooks], str, set[str], set[str]]] = {
-    "a win's amount": (once("wins", win_more), "buy", {"win_amount"}, {"money"}),
-    "a pay": (once("wins", pay_more), "buy", {"win_pay"}, {"money"}),
-    "a symbol count": (once("wins", count_more), "buy", {"win_count"}, {"money"}),
-    "a heart left out of the sum": (
-        once("hearts", miss_heart), "buy", {"multiplier_change", "multiplier_missing"}, {"money", "integrity"},
-    ),
-    "a multiplier": (once("factor", lambda n, b: n + 1), "buy", {"multiplier_change"}, {"money"}),
-    "hearts counted on a losing free spin": (once("applies", losing_hearts), "buy", {"multiplier_invented"}, {"money", "integrity"}),
-    "a total multiplier": (
-        once("start_multiplier", lambda n, b: n + 4 if b.spin else None), "buy", {"total_multiplier"}, {"money", "integrity"},
-    ),
-    "the total applied to a spin without a new heart": (
-        once("spin_multiplier", total_anyway), "buy", {"spin_multiplier"}, {"money"},
-    ),
-    "two different cells swapped after a tumble": (once("board", swap_two), "buy", {"board_fall"}, {"money", "integrity"}),
-    "other symbols fall in": (once("new_symbols", replace_new), "buy", {"refill"}, {"money", "integrity"}),
-    "a tumble missing": (once("removed", lambda r, b: () if r else None), "buy", {"tumble_missing"}, {"money", "integrity"}),
-    "a win missed on the board": (once("wins", lambda w, b: w[:-1] if w else None), "buy", {"win_missing"}, {"money"}),
-    "a trigger not awarded": (once("spins", lambda n, b: 0 if n else None), "buy", {"trigger_missing"}, {"money", "integrity"}),
-    "16 spins for 15": (once("spins", lambda n, b: 16 if n == 15 else None), "buy", {"spins_awarded"}, {"money", "integrity"}),
-    "16 spins announced and played, 15 awarded": (
-        once("left", lambda n, b: 16 if n == 15 and not b.spin else None), "buy", {"spins_left"}, {"money", "integrity"},
-    ),
-    "a retrigger of +4": (once("spins", lambda n, b: 4 if n == 5 else None), "buy", {"spins_awarded"}, {"money", "integrity"}),
-    "a trigger invented": (
-        once("spins", lambda n, b: 5 if b.spin and not n else None), "buy", {"trigger_invented"}, {"money", "integrity"},
-    ),
-    "a scatter pay multiplied": (once("prize_multiplier", lambda n, b: 3), "buy", {"prize_multiplier"}, {"money"}),
-    "a scatter pay not paid": (once("prize_pay", lambda n, b: 0 if n else None), "buy", {"prize_missing"}, {"money"}),
-    "cap ignored": (lambda spin: always("no_cap", True), "capped", {"cap_missing"}, {"money"}),
-    "cap taken before the multiplier": (lambda spin: always("cap_first", True), "capped", {"cap_hit", "cap_missing"}, {"money"}),
-    "play after the cap": (
-        lambda spin: {"is_over": lambda v, b: False, "no_cap": lambda v, b: b.total >= b.cap_minor},
-        "capped", {"after_cap"}, {"money", "integrity"},
-    ),
-    "play after the cap for nothing": (lambda spin: always("is_over", False), "capped", {"after_cap"}, {"integrity"}),
-    "an award": (once("award", lambda n, b: n + 20), "buy", {"award"}, {"money"}),
-    "a wrong total": (once("total", lambda n, b: n + 20), "buy", {"total"}, {"money"}),
-}  # fmt: skip
 
 
 def played_rounds(name: str) -> list[tuple[Facts, GameRules]]:

@@ -1,14 +1,8 @@
 """Totals of a round and balances of an account, held against what they should be."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from round_builder import RULES, RoundBuilder, round_facts
 
 from engines.canonical import canonical_json
 from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
@@ -24,6 +18,7 @@ from replay.reconcile import (
     win_options,
 )
 from replay.referee.sequence import RoundTotals
+from tests.round_builder import RULES, RoundBuilder, round_facts
 
 BUILDER = RoundBuilder(RULES, seed=5, mode="ante", scatters=4, hearts=True).play()
 FACTS = round_facts(BUILDER)

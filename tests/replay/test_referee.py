@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from round_builder import INSTALLED, RULES, RoundBuilder, events_of, rules_with
-
 from engines.game_events import Drop, SpinEnded, Win
 from engines.rules import GameRules
 from replay.referee.plan import plan_award, plan_of
@@ -28,6 +24,7 @@ from replay.referee.scatter_pays import (
 )
 from replay.referee.sequence import RoundTotals, referee_round, walk_round
 from replay.referee.tables import tables_of
+from tests.round_builder import INSTALLED, RULES, RoundBuilder, events_of, rules_with
 
 ROOT = Path(__file__).parents[2]
 SHORT_STRIPS = tuple({**part, "strips": [strip[:23] for strip in part["strips"]]} for part in RULES.model_dump()["strip_sets"])
