@@ -13,9 +13,9 @@ test: .venv/installed lint
 
 lint: .venv/installed
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check --quiet . || true
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	$(BIN)/lint-imports
 
 # The long lane. CI runs what fits in 30 minutes; FULL=1 runs the counts of the issues and writes docs/measured/.
 prove: .venv/installed

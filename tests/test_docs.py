@@ -44,7 +44,9 @@ def test_functions_named_in_pages_exist() -> None:
 def test_paths_named_in_pages_exist() -> None:
     """Each path in backquotes that ends in .py, .md or .toml is a file of the project."""
     for page in PAGES:
-        for path in re.findall(r"`((?:engines|ledger|replay|audit_reports|docs|tools|tests|bench)/[\w./-]+\.(?:py|md|toml))`", page.read_text()):
+        for path in re.findall(
+            r"`((?:engines|ledger|replay|audit_reports|docs|tools|tests|bench)/[\w./-]+\.(?:py|md|toml))`", page.read_text()
+        ):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
 
 

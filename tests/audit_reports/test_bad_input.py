@@ -94,7 +94,14 @@ def test_a_bet_off_the_list(capfd: Capture, whole: Path) -> None:
 
 def test_a_missing_ledger(capfd: Capture, tmp_path: Path) -> None:
     """A ledger that is not there is named with the command that makes one; nothing is created."""
-    for command in (("verify", "--all"), ("play", "--game", GAME), ("find",), ("history",), ("export", "--all"), ("show", "--round", "01234567")):
+    for command in (
+        ("verify", "--all"),
+        ("play", "--game", GAME),
+        ("find",),
+        ("history",),
+        ("export", "--all"),
+        ("show", "--round", "01234567"),
+    ):
         done = run(capfd, *command, "--ledger", tmp_path / "none.db")
         assert done.status == 4
         assert "none.db" in done.err
@@ -231,11 +238,15 @@ def test_an_altered_event_is_found_in_the_whole_ledger(capfd: Capture, whole: Pa
     with sqlite3.connect(path) as connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
-        stream, version, data = connection.execute("SELECT originator_id, originator_version, state FROM stored_events WHERE topic = 'spin_ended/1'").fetchone()
+        stream, version, data = connection.execute(
+            "SELECT originator_id, originator_version, state FROM stored_events WHERE topic = 'spin_ended/1'"
+        ).fetchone()
         event = json.loads(data)
         event["award_minor"] += 1
         altered = json.dumps(event, sort_keys=True, separators=(",", ":")).encode()
-        connection.execute("UPDATE stored_events SET state = ? WHERE originator_id = ? AND originator_version = ?", (altered, stream, version))
+        connection.execute(
+            "UPDATE stored_events SET state = ? WHERE originator_id = ? AND originator_version = ?", (altered, stream, version)
+        )
     connection.close()
     keys = whole.with_name("ledger.db.keys")
     done = run(capfd, "verify", "--ledger", path, "--keys", keys, "--round", stream.removeprefix("round/"), "--json")
