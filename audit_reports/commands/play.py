@@ -13,6 +13,7 @@ __all__ = ["register"]
 LINES_MAX = 20  # more rounds than this are summed up only
 COMPILE_FROM = 200  # rounds for which machine code pays off
 FUNDED_ROUNDS = 1000  # rounds that play money is given for at a time
+CHANNEL = "audit play"
 
 
 def register(app: typer.Typer) -> None:
@@ -116,14 +117,14 @@ class _Table:
 
         ref = self._account.account_ref
         try:
-            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed)
+            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed, channel=CHANNEL)
         except FundsShort:
             amount_minor = self._cost_minor * min(rounds_left, FUNDED_ROUNDS)
             self._ledger.move_funds(ref, amount_minor, "play_money")
             if not self._funded_minor:
                 note(f"the account could not pay: funded with play money, {self._amount(amount_minor)} at a time")
             self._funded_minor += amount_minor
-            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed)
+            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed, channel=CHANNEL)
 
     def show(self, played: Any, *, as_json: bool, is_shown: bool) -> None:
         """Print the line of one round."""
