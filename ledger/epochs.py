@@ -1,5 +1,6 @@
 """The seed epochs of one writer: started at its first round, closed when it closes, never taken over from a file."""
 
+import hashlib
 import threading
 
 from engines.game import EventBytes
@@ -46,13 +47,19 @@ class WriterEpochs:
             raise LedgerReadOnly(self._where)
         epoch = SeedEpoch(0, new_seed())
 
+        sealed = seal_seed(epoch.seed, self._seed_key)
+
         def event_of(number: int, now: int) -> EventBytes:
             committed = EpochCommitted(
-                epoch=number, seed_commitment=epoch.commitment, writer_ref=self._writer_ref, account_ref="", committed_at_us=now
+                epoch=number,
+                seed_commitment=epoch.commitment,
+                sealed_seed_hash=hashlib.sha256(sealed).hexdigest(),
+                writer_ref=self._writer_ref,
+                account_ref="",
+                committed_at_us=now,
             )
             return event_bytes(committed)
 
-        sealed = seal_seed(epoch.seed, self._seed_key)
         epoch.number = self._store.start_epoch(epoch.commitment, sealed, self._writer_ref, event_of)
         return epoch
 

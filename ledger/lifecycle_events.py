@@ -102,6 +102,7 @@ class EpochCommitted(RecordedEvent):
     kind: Literal["epoch_committed"] = "epoch_committed"
     epoch: Minor
     seed_commitment: Hash
+    sealed_seed_hash: Hash  # SHA-256 of the sealed seed in the epoch's row: nobody can change that unseen either
     writer_ref: Reference
     account_ref: ReferenceOrEmpty  # empty for an epoch of a writer process
     committed_at_us: TimeUs

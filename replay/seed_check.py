@@ -1,5 +1,6 @@
 """Does a round stand under the seed that was committed to? From the sealed seed to the key that replay may use."""
 
+import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class SealedSeeds:
         self._seed_key: bytes | None = None
         self._reason = ""
         self._seeds: dict[int, tuple[bytes | None, str]] = {}
-        self._commitments: dict[int, tuple[str, int]] = {}
+        self._commitments: dict[int, tuple[EpochCommitted | None, int]] = {}
         try:
             self._seed_key = load_seed_key(keys_dir)
         except LedgerError as error:
@@ -60,30 +61,36 @@ class SealedSeeds:
         return SeedCheck(Check("seed", "pass", detail), findings, key)
 
     def _check_commitment(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
-        """Hold the round against its epoch's `epoch_committed`: same commitment, recorded earlier."""
-        commitment, leaf_index = self._committed(opened.epoch)
+        """Hold the round against its epoch's `epoch_committed`: same commitment, recorded earlier, and the seed it sealed."""
+        committed, leaf_index = self._committed(opened.epoch)
         where = f"commitment of epoch {opened.epoch}"
-        if not commitment:
+        if committed is None:
             return [_finding("epoch_missing", where, "an epoch_committed in the record", "none")]
-        if commitment != opened.seed_commitment:
-            return [_finding("seed_commitment", where, commitment, opened.seed_commitment)]
+        if committed.seed_commitment != opened.seed_commitment:
+            return [_finding("seed_commitment", where, committed.seed_commitment, opened.seed_commitment)]
         if leaf_index >= opened_leaf >= 0:
             return [_finding("commitment_late", where, f"a leaf before {opened_leaf}", f"leaf {leaf_index}")]
+        row = self._ledger.store.epoch(opened.epoch)
+        found = hashlib.sha256(row.sealed_seed).hexdigest() if row is not None else "none"
+        if found != committed.sealed_seed_hash:
+            return [_finding("sealed_seed", f"sealed seed of epoch {opened.epoch}", committed.sealed_seed_hash, found)]
         return []
 
-    def _committed(self, epoch: int) -> tuple[str, int]:
+    def _committed(self, epoch: int) -> tuple[EpochCommitted | None, int]:
+        """Return the epoch's first event and its leaf, None where there is none that can be read."""
         if epoch not in self._commitments:
-            stream = f"{EPOCH_STREAM}{epoch}"
-            rows, appends = self._ledger.store.stream_events(stream), self._ledger.store.stream_appends(stream)
-            self._commitments[epoch] = ("", -1)
-            if rows and appends:
-                try:
-                    event = parse_event(rows[0])
-                except (CanonicalFormError, LedgerError):
-                    event = None
-                if isinstance(event, EpochCommitted):
-                    self._commitments[epoch] = (event.seed_commitment, appends[0].leaf_index)
+            self._commitments[epoch] = self._read_committed(f"{EPOCH_STREAM}{epoch}")
         return self._commitments[epoch]
+
+    def _read_committed(self, stream: str) -> tuple[EpochCommitted | None, int]:
+        rows, appends = self._ledger.store.stream_events(stream), self._ledger.store.stream_appends(stream)
+        if not rows or not appends:
+            return None, -1
+        try:
+            event = parse_event(rows[0])
+        except (CanonicalFormError, LedgerError):
+            return None, -1
+        return (event, appends[0].leaf_index) if isinstance(event, EpochCommitted) else (None, -1)
 
     def _seed(self, epoch: int) -> tuple[bytes | None, str]:
         if self._seed_key is None:
