@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        typer.echo(f"slot-audit {version('slot-audit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """The auditor of record for slot rounds: records every spin, reruns any round from its seed, says where record and rules part."""
+
+
 for module in (ready, games, play, verify, show, history, rounds, simulate):
     module.register(app)
 

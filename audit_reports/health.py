@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ledger.errors import LedgerError
 from ledger.keys import load_log_key, load_seed_key, load_verifier_key, public_key_bytes
 from ledger.rounds import RoundLedger
+from ledger.sqlite_schema import ledger_uri
 
 __all__ = ["Point", "diagnose"]
 
@@ -85,7 +86,7 @@ def _ledger(path: Path) -> Iterator[Point]:
 
 
 def _settings(path: Path) -> Iterator[Point]:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True)
     try:
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
         yield Point("journal", mode == "wal", mode, "" if mode == "wal" else f"sqlite3 {path} 'PRAGMA journal_mode=WAL'")
@@ -114,6 +115,8 @@ def _last_write(ledger: RoundLedger, tree_size: int) -> Point:
 
 def _keys(ledger_path: Path, folder: Path) -> Iterator[Point]:
     mend = f"restore {folder} from its backup, or name the folder with --keys"
+    if not ledger_path.exists() and not folder.exists():
+        mend = "audit init makes the keys together with the ledger"
     for name, load in (("seeds.key", load_seed_key), ("log.key", load_log_key)):
         path = folder / name
         try:

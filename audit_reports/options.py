@@ -20,6 +20,8 @@ __all__ = [
     "UntilOption",
     "UsageError",
     "ZoneOption",
+    "check_game_known",
+    "job_count",
     "keys_folder",
     "ledger_path",
     "parse_count",
@@ -34,7 +36,7 @@ RulesOption = Annotated[str, typer.Option("--rules", help="A rules file outside 
 GameOption = Annotated[str, typer.Option("--game", help="Id of a game, see `audit games`.")]
 AccountOption = Annotated[str, typer.Option("--account", help="Name or reference of an account.")]
 SinceOption = Annotated[str, typer.Option("--since", help="From this time on: RFC 3339 with an offset, or a date with --tz.")]
-UntilOption = Annotated[str, typer.Option("--until", help="Before this time.")]
+UntilOption = Annotated[str, typer.Option("--until", help="Before this time; a date means before that day begins.")]
 ZoneOption = Annotated[str, typer.Option("--tz", help="Time zone of dates without an offset, such as Europe/Malta.")]
 
 DATABASE_SCHEMES = ("postgresql://", "postgres://")
@@ -62,6 +64,13 @@ def ledger_path(ledger: str) -> Path:
     return Path(ledger)
 
 
+def check_game_known(game: str) -> None:
+    """Raise GameUnknownError for a game that is not installed: a misspelt filter must not look like a clean audit."""
+    from engines.registry import rules_versions
+
+    rules_versions(game)
+
+
 def keys_folder(ledger: Path, keys: str) -> Path:
     """Return the folder of the keys of a ledger (`record/1`, item 8)."""
     return Path(keys) if keys else ledger.with_name(ledger.name + ".keys")
@@ -82,7 +91,7 @@ def parse_time(text: str, option: str, zone: str) -> int | None:
     """Return a time in microseconds since 1970 UTC, None for an empty text; raises UsageError."""
     if not text:
         return None
-    wanted = "a time such as 2026-11-30T14:00:00+01:00, or a date or time with --tz"
+    wanted = "a time such as 2026-11-30T14:00:00+01:00, or a date or time together with --tz Europe/Malta"
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

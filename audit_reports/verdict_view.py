@@ -46,8 +46,6 @@ def finding_lines(finding: Finding) -> Iterator[str]:
     if finding.spin_index >= 0:
         place += f", spin {finding.spin_index}"
     yield f"  [{finding.severity}] {finding.code}, {place}: {finding.message}"
-    yield f"      want {finding.want}"
-    yield f"      got  {finding.got}"
     if finding.assumption:
         yield f"      hangs on the assumption {finding.assumption}, which no source states"
 
@@ -99,7 +97,7 @@ def summary_lines(summary: "BulkSummary") -> Iterator[str]:
     of_ledger = len(summary.ledger_findings)
     yield f"findings: {summary.finding_count}, of which about the ledger as a whole {of_ledger}; warnings: {summary.warning_count}"
     for currency, cost in sorted(summary.cost_minor.items()):
-        yield f"{currency}: paid {format_amount(cost, currency)}, won {format_amount(summary.win_minor.get(currency, 0), currency)}"
+        yield f"{currency}: cost {format_amount(cost, currency)}, won {format_amount(summary.win_minor.get(currency, 0), currency)}"
     yield f"tree of {summary.tree_size} leaves, root {summary.root}; no checkpoint was given to hold the root against"
     if summary.draft_count:
         yield f"note: draft rules in {summary.draft_count} rounds"

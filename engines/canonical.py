@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-__all__ = ["INTEGER_MAX", "CanonicalFormError", "Hash", "Integer", "Minor", "RecordedEvent", "canonical_bytes", "canonical_json"]
+__all__ = [
+    "INTEGER_MAX",
+    "CanonicalFormError",
+    "Hash",
+    "Integer",
+    "Minor",
+    "RecordedEvent",
+    "canonical_bytes",
+    "canonical_json",
+    "strict_values",
+]
 
 # RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
 INTEGER_MAX = 2**53 - 1
@@ -57,6 +67,30 @@ class RecordedEvent(BaseModel):
 def canonical_json(value: Any) -> bytes:
     """Return the RFC 8785 form of `value`, made of integers below 2^53, strings, booleans, arrays and objects."""
     return _ENCODER.encode(value).encode()
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
+
+
+_DECODER = json.JSONDecoder(parse_float=_refuse, parse_constant=_refuse)
+
+
+def strict_values(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that `data` is the canonical form of, None where it is none: floats, null and other forms are refused."""
+    try:
+        values = _DECODER.decode(data.decode())
+        if not isinstance(values, dict) or _ENCODER.encode(values).encode() != data:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    return None if b"null" in data and _holds_null(values) else values
+
+
+def _holds_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_null, value.values()))
+    return any(map(_holds_null, value)) if isinstance(value, list) else value is None
 
 
 def canonical_bytes(event: RecordedEvent) -> bytes:

@@ -282,7 +282,7 @@ class AccountUnknown(LedgerError):
         self.account = account
 
     def __str__(self) -> str:
-        return f"account {self.account}: want a known name or reference, got none; open it with `audit account open`"
+        return f"account {self.account}: want a known name or reference, got none; `audit history` lists the rounds of all accounts, `audit play --account NAME` opens one"
 
 
 class AccountExists(LedgerError):
@@ -397,7 +397,7 @@ class RoundAmbiguous(LedgerError):
         self.wanted, self.candidates = wanted, candidates
 
     def __str__(self) -> str:
-        return f"round {self.wanted}: want one, got {', '.join(self.candidates)}; give the id in full"
+        return f"round {self.wanted}: want one, got several, the first {', '.join(self.candidates)}; give more of the id"
 
 
 class RoundInPlay(LedgerError):

@@ -1,9 +1,8 @@
 """Is this the record that was written, whole and unchanged? One round's bytes against their leaves and the tree's root."""
 
-import json
 from collections.abc import Sequence
 
-from engines.canonical import canonical_json
+from engines.canonical import strict_values
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_path
 from ledger.store import LeafRow, RoundRecord
 from replay.verdict import Finding
@@ -62,14 +61,10 @@ def _check_append(record: RoundRecord, append: LeafRow) -> list[Finding]:
 
 def _check_form(event_index: int, topic: str, data: bytes) -> Sequence[Finding]:
     where = f"event {event_index}"
-    try:
-        values = json.loads(data)
-        canonical = canonical_json(values)
-        named = f"{values['kind']}/{values['v']}"
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return [_finding("event_bytes", event_index, where, "a canonical JSON object with kind and v", repr(data[:60]))]
-    if canonical != data:
-        return [_finding("event_bytes", event_index, where, "canonical JSON", repr(data[:60]))]
+    values = strict_values(data)
+    if values is None:
+        return [_finding("event_bytes", event_index, where, "a canonical JSON object", repr(data[:60]))]
+    named = f"{values.get('kind')}/{values.get('v')}"
     if named != topic:
         return [_finding("topic", event_index, f"topic of event {event_index}", named, topic)]
     return []

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def games(as_json: JsonOption = False) -> None:
-    """List the installed games, their rules versions, hashes and engine fingerprints.
+    """List the installed games with versions and hashes.
 
     Example: audit games --json
     """
@@ -49,7 +49,7 @@ def rules(
     file: RulesOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show paytable, features, cap, strips, and the source or assumption behind each value.
+    """Show a game's values and where each comes from.
 
     Example: audit rules --game moonlight-princess
     """
@@ -82,6 +82,7 @@ def _rules_lines(rules: Any) -> list[str]:
     ends = [f"{count}-{following - 1}" for count, following in pairwise(counts)] + [f"{counts[-1]}+"]
     paying = [symbol for symbol in rules.symbols if symbol.role == "paying"]
     rows = [(s.name, s.letter, *map(_times, s.pays_x100), _origin(s)) for s in paying]
+    rows += [(s.name, s.letter, *([s.role] + [""] * (len(ends) - 1)), _origin(s)) for s in rules.symbols if s.role != "paying"]
     lines.extend(table(("symbol", "letter", *ends, "from"), rows, right=frozenset(range(2, 2 + len(ends)))))
     scatter = next(symbol for symbol in rules.symbols if symbol.role == "scatter")
     pays = ", ".join(f"{count}: {_times(pay)}" for count, pay in enumerate(scatter.pays_x100) if pay)

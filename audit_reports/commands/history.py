@@ -16,6 +16,7 @@ from audit_reports.options import (
     UntilOption,
     UsageError,
     ZoneOption,
+    check_game_known,
     ledger_path,
     parse_time,
 )
@@ -74,6 +75,8 @@ def find(
     from ledger.money import parse_amount
     from ledger.rounds import RoundLedger
 
+    if game:
+        check_game_known(game)
     if status and status not in STATUSES:
         raise UsageError("--status", " or ".join(STATUSES), status)
     opened = RoundLedger.open_for_reading(ledger_path(ledger))
@@ -108,7 +111,9 @@ def history(
     history_file: HistoryOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the game history with totals, recomputed from events and compared with the read model where there is one.
+    """Show the history, recomputed and compared.
+
+    Rows and totals come from the events and are compared with the read model where there is one.
 
     Example: audit history --account player --csv
     """
@@ -169,7 +174,7 @@ def _print_table(entries: list[Any], differences: list[Any] | None, model: Path)
             if currency:
                 paid, won = format_amount(total.cost_minor, currency), format_amount(total.win_minor, currency)
                 net = format_amount(total.win_minor - total.cost_minor, currency)
-                print_line(f"{total.round_count} rounds in {currency}: paid {paid}, won {won}, net {net}")
+                print_line(f"{total.round_count} rounds in {currency}: cost {paid}, won {won}, player's net {net}")
     if differences is None:
         print_line("no read model to compare with; make one with: audit history build")
     else:

@@ -5,7 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from audit_reports.options import GameOption, JsonOption, KeysOption, LedgerOption, RulesOption, keys_folder, ledger_path, parse_count
+from audit_reports.options import (
+    GameOption,
+    JsonOption,
+    KeysOption,
+    LedgerOption,
+    RulesOption,
+    UsageError,
+    keys_folder,
+    ledger_path,
+    parse_count,
+)
 from audit_reports.output import follow, note, print_json, print_line
 
 __all__ = ["register"]
@@ -25,7 +35,7 @@ def play(
     game: GameOption,
     mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
     bet: Annotated[str, typer.Option("--bet", help="The bet, in the currency.")] = "2.00",
-    currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code, for an account that is opened.")] = "EUR",
+    currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code of the account; EUR for one that is opened.")] = "",
     rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1",
     account: Annotated[str, typer.Option("--account", help="Name of the account; opened where it is not there.")] = "player",
     client_seed: Annotated[str, typer.Option("--client-seed", help="The player's part of the seed, at most 256 bytes.")] = "",
@@ -68,11 +78,14 @@ def _account(ledger: Any, name: str, currency: str) -> Any:
     from ledger.errors import AccountUnknown
 
     try:
-        return ledger.account(name)
+        account = ledger.account(name)
     except AccountUnknown:
-        ledger.open_account(name, currency)
-        note(f"account {name!r} was not there: opened, in {currency}")
+        ledger.open_account(name, currency or "EUR")
+        note(f"account {name!r} was not there: opened, in {currency or 'EUR'}")
         return ledger.account(name)
+    if currency not in ("", account.currency):
+        raise UsageError("--currency", f"{account.currency}, the currency of account {name}", currency)
+    return account
 
 
 def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
@@ -152,4 +165,4 @@ class _Table:
         played = f"{round_count} round{'' if round_count == 1 else 's'} of {rules.game} {rules.version}"
         draft = ", draft rules" if rules.is_draft else ""
         paid, won = self._amount(cost_minor), self._amount(self._won_minor)
-        print_line(f"{played}{draft}, {self._mode}: paid {paid}, won {won} {self._account.currency}")
+        print_line(f"{played}{draft}, {self._mode}: cost {paid}, won {won} {self._account.currency}")

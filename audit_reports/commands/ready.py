@@ -22,7 +22,7 @@ def demo(
     folder: Annotated[str, typer.Option("--dir", help="A new folder; demo, demo-2, … here unless named.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Play, verify, alter a copy and show what is found, without any set-up.
+    """Play, verify, alter a copy, show what is found.
 
     Example: audit demo --dir /tmp/tour
     """
@@ -32,7 +32,7 @@ def demo(
 
 
 def init(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: JsonOption = False) -> None:
-    """Make a new ledger and its keys; an existing one is never touched.
+    """Make a new ledger and its keys.
 
     Example: audit init --ledger casino.db
     """
@@ -52,13 +52,13 @@ def init(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: Jso
         return
     print_line(f"ledger        {path}")
     print_line(f"ledger id     {ledger_id}")
-    print_line(f"keys          {folder}: log.key and seeds.key are secret, log.vkey is for auditors")
+    print_line(f"keys          {folder}: log.key and seeds.key are secret and to be backed up, log.vkey is for auditors")
     print_line(f"verifier key  {verifier_key}")
     print_line("Hand log.vkey to your auditor now, by another way than the ledger; play with: audit play --game moonlight-princess")
 
 
 def doctor(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: JsonOption = False) -> None:
-    """Say what is fine here and what is not, and the command that mends it.
+    """Say what is fine here, and what mends the rest.
 
     Example: audit doctor --ledger casino.db
     """

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -12,6 +12,8 @@ from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageEr
 from audit_reports.output import follow, note, print_json, print_line
 
 __all__ = ["FileUnreadableError", "register"]
+
+ROUNDS_SHOWN_MAX = 20  # of more rounds only those with findings are shown
 
 
 class FileUnreadableError(Exception):
@@ -40,7 +42,7 @@ def export(
     ledger: LedgerOption = "ledger.db",
     as_json: JsonOption = False,
 ) -> None:
-    """Write event streams as JSON lines, an event a line.
+    """Write event streams as JSON lines.
 
     Example: audit export --round 0190a1b2 > round.jsonl
     """
@@ -87,11 +89,11 @@ def _named(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="JSON lines as `audit export` writes them.")],
+    file: Annotated[str, typer.Argument(help="JSON lines as `audit export` writes them; - for standard input.")],
     rules: RulesOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Hold exported rounds against the rules, outside any ledger.
+    """Hold exported rounds against the rules, without a ledger.
 
     Example: audit check round.jsonl
     """
@@ -101,21 +103,33 @@ def check(
 
     rulebook = Rulebook(load_rules(Path(rules)) if rules else None)
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+        with _open_text(file) as lines:
             result = check_rounds(follow(lines, what="events", total=None), rulebook.find)
     except OSError as error:
         raise FileUnreadableError(file, error.strerror or type(error).__name__) from error
+    if not result.rounds:
+        raise FileUnreadableError(file, "no event of any round")
     findings = [(r.round_id, finding) for r in result.rounds for finding in r.findings]
     findings += [(stream.stream, stream.finding) for stream in result.stream_findings]
-    not_run = [r for r in result.rounds if any(c.result == "not_run" and c.name == "referee" for c in r.checks)]
     if as_json:
         _print_check_json(result, findings)
     else:
-        _print_check(result, findings, not_run)
+        _print_check(result, findings)
     if rules:
         note("rules from a file outside the registry")
-    is_wrong = bool(not_run) or any(finding.severity != "warning" for _, finding in findings)
+    is_wrong = bool(_not_run(result)) or any(finding.severity != "warning" for _, finding in findings)
     sys.exit(3 if is_wrong else 0)
+
+
+def _open_text(file: str) -> TextIO:
+    """Open a file of lines, `-` for standard input; bytes that are no UTF-8 are left for the parser to name by line."""
+    if file == "-":
+        return open(sys.stdin.fileno(), encoding="utf-8", errors="surrogateescape", closefd=False)
+    return open(file, encoding="utf-8", errors="surrogateescape")
+
+
+def _not_run(result: Any) -> list[Any]:
+    return [r for r in result.rounds if any(check.result == "not_run" and check.name == "referee" for check in r.checks)]
 
 
 def _print_check_json(result: Any, findings: list[Any]) -> None:
@@ -125,14 +139,41 @@ def _print_check_json(result: Any, findings: list[Any]) -> None:
     print_json({"schema": "check/1", "rounds": rounds, "findings": [{"round_id": name, **finding_json(f)} for name, f in findings]})
 
 
-def _print_check(result: Any, findings: list[Any], not_run: list[Any]) -> None:
+def _print_check(result: Any, findings: list[Any]) -> None:
     from audit_reports.verdict_view import finding_lines
 
-    for round_id, finding in findings:
-        print_line(f"round {round_id}")
+    by_stream: dict[str, list[Any]] = {}
+    for name, finding in findings:
+        by_stream.setdefault(name, []).append(finding)
+    for each in result.rounds:
+        found = by_stream.pop(each.round_id, [])
+        if found or len(result.rounds) <= ROUNDS_SHOWN_MAX:
+            _print_round(each, found)
+    for name, found in by_stream.items():
+        print_line(f"stream {name}")
+        for finding in found:
+            for line in finding_lines(finding):
+                print_line(line)
+    rounds, count = len(result.rounds), len(findings)
+    not_run = len(_not_run(result))
+    print_line(f"{rounds} round{'' if rounds == 1 else 's'}, {count} finding{'' if count == 1 else 's'}, {not_run} not checked")
+    print_line("the file may be altered as a whole: record, seed, replay and presentation are not shown by it, names in it are not checked")
+
+
+def _print_round(each: Any, found: list[Any]) -> None:
+    from audit_reports.verdict_view import finding_lines
+    from ledger.money import format_amount
+
+    print_line(f"round {each.round_id}")
+    opened, settled = each.opened, each.settled
+    if opened is not None:
+        bet, cost = format_amount(opened.bet_minor, opened.currency), format_amount(opened.cost_minor, opened.currency)
+        won = f"won {format_amount(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled in this file"
+        game = f"{opened.game} {opened.rules_version} (rules {opened.rules_hash[:16]}…)"
+        print_line(f"  {game}, {opened.mode}, bet {bet}, cost {cost}, {won} {opened.currency}")
+    for check in each.checks:
+        if check.result != "not_shown":
+            print_line(f"  {check.name:<13} {check.result.replace('_', ' '):<10} {check.detail}")
+    for finding in found:
         for line in finding_lines(finding):
             print_line(line)
-    for each in not_run:
-        print_line(f"round {each.round_id}: not checked: {next(c.detail for c in each.checks if c.name == 'referee')}")
-    print_line(f"{len(result.rounds)} rounds, {len(findings)} findings, {len(not_run)} not checked")
-    print_line("referee and totals only: record, seed, replay and presentation are not shown by such a file")

@@ -9,6 +9,7 @@ import typer
 
 from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageError, ledger_path
 from audit_reports.output import is_coloured, note, print_json
+from replay.verdict import EXIT_FINDINGS
 
 __all__ = ["register"]
 
@@ -28,7 +29,7 @@ def show(
     ledger: LedgerOption = "ledger.db",
     as_json: JsonOption = False,
 ) -> None:
-    """Show each board of a round, what won, what fell, multipliers and the running total.
+    """Show a round in pictures: boards, wins, sums.
 
     Example: audit show --round 0190a1b2 --spin 3
     """
@@ -42,8 +43,11 @@ def show(
         raise UsageError("--spin", f"a spin of the round, 0 to {len(report.spins) - 1}", str(spin))
     if as_json:
         print_json(report_json(report, spin_index=wanted, findings=findings))
-        return
-    width = min(shutil.get_terminal_size((WIDTH_PIPED, 24)).columns, WIDTH_MAX) if sys.stdout.isatty() else WIDTH_PIPED
-    sys.stdout.write(print_round(report, width=max(width, WIDTH_PIPED), is_coloured=is_coloured(), spin_index=wanted, findings=findings))
+    else:
+        width = min(shutil.get_terminal_size((WIDTH_PIPED, 24)).columns, WIDTH_MAX) if sys.stdout.isatty() else WIDTH_PIPED
+        text = print_round(report, width=max(width, WIDTH_PIPED), is_coloured=is_coloured(), spin_index=wanted, findings=findings)
+        sys.stdout.write(text)
     if rules:
         note("rules from a file outside the registry")
+    if any(finding.severity != "warning" for finding in findings):
+        sys.exit(EXIT_FINDINGS)

@@ -26,7 +26,7 @@ class MissingExtraError(Exception):
         self.command, self.library, self.extra = command, library, extra
 
     def __str__(self) -> str:
-        return f"audit {self.command}: want the library {self.library}, got none; install slot-audit[{self.extra}]"
+        return f"audit {self.command}: want the library {self.library}, got none; pip install 'slot-audit[{self.extra}]'"
 
 
 def register(app: typer.Typer) -> None:
@@ -43,12 +43,15 @@ def simulate(
     rules: RulesOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Play many rounds outside any ledger and show RTP with its interval, hit frequency, volatility and features.
+    """Play many rounds outside any ledger and show the RTP.
+
+    With its interval, hit frequency, volatility, features and strata.
 
     Example: audit simulate --game moonlight-princess --mode base --rounds 1e7
     """
     from importlib.util import find_spec
 
+    from engines.jit import cache_folder
     from engines.registry import installed_rules
     from engines.rules import load_rules
     from ledger.money import check_mode
@@ -62,6 +65,8 @@ def simulate(
     from engines.simulate import CHUNK_ROUNDS, Sums
     from engines.simulate import simulate as run
 
+    if not cache_folder().exists():
+        note("compiling the kernels, once: some 15 seconds")
     started = time.perf_counter()
     total: Sums | None = None
     chunks = run(chosen, mode, count, seed=seed_bytes, job_count=job_count(jobs))

@@ -15,6 +15,7 @@ from audit_reports.options import (
     UntilOption,
     UsageError,
     ZoneOption,
+    check_game_known,
     job_count,
     keys_folder,
     ledger_path,
@@ -24,6 +25,8 @@ from audit_reports.options import (
 from audit_reports.output import follow, print_json, print_line, table
 
 __all__ = ["register"]
+
+PREFIX_MIN = 8
 
 
 def register(app: typer.Typer) -> None:
@@ -61,6 +64,10 @@ def verify(
         from engines.rules import load_rules
 
         file_rules = load_rules(Path(rules))
+    if round_ and len(round_) < PREFIX_MIN and not round_.startswith("ext:"):
+        raise UsageError("--round", f"an id, at least {PREFIX_MIN} characters of one, or ext:REF", round_)
+    if game:
+        check_game_known(game)
     if round_:
         sys.exit(_verify_one(path, keys_folder(path, keys), round_, file_rules, is_draws=draws, as_json=as_json))
     from ledger.history import RoundFilter

@@ -228,7 +228,7 @@ def test_a_missing_extra_is_named(capfd: Capture, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "numba" else found(name, *rest))
     done = run(capfd, "simulate", "--game", GAME)
     assert done.status == 2
-    assert done.err == "audit: audit simulate: want the library numba, got none; install slot-audit[fast]\n"
+    assert done.err == "audit: audit simulate: want the library numba, got none; pip install 'slot-audit[fast]'\n"
 
 
 def test_an_altered_event_is_found_in_the_whole_ledger(capfd: Capture, whole: Path, tmp_path: Path) -> None:

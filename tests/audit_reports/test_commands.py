@@ -157,7 +157,7 @@ def test_export_and_check(capfd: Capture, ledger: Path, tmp_path: Path) -> None:
     assert finding["round_id"] == lines[place]["round_id"]
     assert finding["severity"] == "money"
     assert int(finding["got"]) == int(finding["want"]) + 20
-    assert "1 findings" in run(capfd, "check", file).out
+    assert "1 finding," in run(capfd, "check", file).out
 
 
 def test_canonical_export_is_the_recorded_bytes(capfd: Capture, ledger: Path) -> None:

@@ -86,7 +86,7 @@ CASES = [
     ),
     (errors.EpochUnknown(4), 4, "sealed seed of epoch 4: want one, got none; the table was altered, restore it from a backup"),
     (errors.EpochEnded(4), 4, "epoch 4: want it open, got it closed; start another"),
-    (errors.AccountUnknown("bob"), 2, "account bob: want a known name or reference, got none; open it with `audit account open`"),
+    (errors.AccountUnknown("bob"), 2, "account bob: want a known name or reference, got none; `audit history` lists the rounds of all accounts, `audit play --account NAME` opens one"),
     (errors.AccountExists("bob"), 2, "account bob: want a new name, got one that is taken; choose another"),
     (
         errors.CurrencyUnknown("XXX"),
@@ -110,7 +110,7 @@ CASES = [
         3,
         "round r: want one in the record, got none (no id starts so); look for it with `audit find`",
     ),
-    (errors.RoundAmbiguous("r", ("r1", "r2")), 2, "round r: want one, got r1, r2; give the id in full"),
+    (errors.RoundAmbiguous("r", ("r1", "r2")), 2, "round r: want one, got several, the first r1, r2; give more of the id"),
     (errors.RoundInPlay("ab", "r1"), 2, "rounds in play of account ab: want none, got r1; finish that round first"),
     (errors.RoundNotOpen("r1", "settled"), 2, "round r1: want it open, got it settled; read its outcome from the record"),
     (errors.GameMismatch("r1", "game", "a", "b"), 4, "game of round r1: want a, got b; finish it with the build that opened it"),

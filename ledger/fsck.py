@@ -1,0 +1,266 @@
+"""The integrity of a whole ledger: every byte, version, leaf, node and row against what the events say.
+
+It shares nothing with the code that writes but the hashing of `merkle.py`. It goes on after a finding, holds no more in
+memory than the accounts, epochs and rounds in play, and reads everything once, in the order of the record.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from engines.canonical import strict_values
+from engines.game_events import GAME_EVENTS
+from ledger.lifecycle_events import LIFECYCLE_EVENTS
+from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash, root_of_peaks
+from ledger.recomputed import Recomputed
+from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
+from ledger.store import LeafRow
+
+__all__ = ["Fault", "FsckResult", "check_ledger"]
+
+KNOWN_TOPICS = frozenset(f"{kind}/1" for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS))
+HASH_BYTES = 32
+LEVELS_MAX = 64
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong in a ledger: where it stands, what was wanted and found.
+
+    `row` names the table and its key; `stream` and `event_index` (from 0) are "" and -1 where it is about no event.
+    """
+
+    code: str
+    row: str
+    stream: str
+    event_index: int
+    want: str
+    got: str
+
+    @property
+    def message(self) -> str:
+        """The fault in one sentence."""
+        place = f"event {self.event_index} of {self.stream}, " if self.event_index >= 0 else f"{self.stream}, " if self.stream else ""
+        return f"{place}{self.row}: want {self.want}, got {self.got}"
+
+
+class FsckResult(NamedTuple):
+    """What a pass counted, and the root over all leaves as recomputed from the events' own bytes."""
+
+    event_count: int
+    leaf_count: int
+    round_count: int
+    root: bytes
+
+
+class _Row(NamedTuple):
+    rowid: int
+    stream: str
+    version: int
+    topic: str
+    data: bytes
+
+
+class _Events:
+    """The events in the order of their rows, with one row of look-ahead, and any event by its place in its stream."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        columns = "CAST(originator_id AS TEXT), CAST(originator_version AS INTEGER), CAST(topic AS TEXT), CAST(state AS BLOB)"
+        self._rows = connection.execute(f"SELECT rowid, {columns} FROM stored_events ORDER BY rowid")
+        self._select = f"SELECT rowid, {columns} FROM stored_events WHERE originator_id = ? AND originator_version = ?"
+        self.next: _Row | None = None
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on to the next row."""
+        row = self._rows.fetchone()
+        self.next = _Row._make(row) if row else None
+
+    def find(self, stream: str, version: int) -> _Row | None:
+        """Return the event at a place, wherever its row stands."""
+        row = self._connection.execute(self._select, (stream, version)).fetchone()
+        return _Row._make(row) if row else None
+
+
+class _Nodes:
+    """The stored inner nodes, level by level in the order of their index."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._levels: dict[int, sqlite3.Cursor] = {}
+        self._waiting: dict[int, tuple[int, bytes] | None] = {}
+
+    def _fetch(self, level: int) -> tuple[int, bytes] | None:
+        if level not in self._levels:
+            statement = "SELECT node_index, CAST(node_hash AS BLOB) FROM nodes WHERE level = ? ORDER BY node_index"
+            self._levels[level] = self._connection.execute(statement, (level,))
+            self._waiting[level] = self._levels[level].fetchone()
+        return self._waiting[level]
+
+    def compare(self, level: int, node_index: int, node: bytes) -> Iterator[Fault]:
+        """Yield what is wrong with the stored node at a place, and any before it that should not be there."""
+        row = f"nodes level {level}, index {node_index}"
+        while (stored := self._fetch(level)) is not None and stored[0] < node_index:
+            yield Fault("node_extra", f"nodes level {level}, index {stored[0]}", "", -1, "no such node", stored[1].hex())
+            self._waiting[level] = self._levels[level].fetchone()
+        if stored is None or stored[0] > node_index:
+            yield Fault("node_missing", row, "", -1, node.hex(), "none")
+            return
+        if stored[1] != node:
+            yield Fault("node", row, "", -1, node.hex(), stored[1].hex())
+        self._waiting[level] = self._levels[level].fetchone()
+
+    def rest(self) -> Iterator[Fault]:
+        """Yield the nodes that no leaf has finished."""
+        for (level,) in self._connection.execute("SELECT DISTINCT level FROM nodes ORDER BY level").fetchall():
+            while (stored := self._fetch(level)) is not None:
+                yield Fault("node_extra", f"nodes level {level}, index {stored[0]}", "", -1, "no such node", stored[1].hex())
+                self._waiting[level] = self._levels[level].fetchone()
+
+
+class _Walk:
+    """One pass over leaves and events together."""
+
+    def __init__(self, connection: sqlite3.Connection, held_roots: Mapping[int, bytes]) -> None:
+        self._connection = connection
+        self._events = _Events(connection)
+        self._nodes = _Nodes(connection)
+        self._held_roots = dict(held_roots)
+        self._displaced: set[tuple[str, int]] = set()
+        self._peaks: list[bytes] = []
+        self._last_versions: dict[str, int] = {}
+        self.recomputed = Recomputed()
+        self.event_count = 0
+        self.leaf_count = 0
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield every fault in the order of the record."""
+        statement = (
+            "SELECT CAST(leaf_index AS INTEGER), CAST(stream AS TEXT), CAST(version_first AS INTEGER), CAST(version_last AS INTEGER), "
+            "CAST(recorded_at_us AS INTEGER), CAST(leaf_hash AS BLOB) FROM leaves ORDER BY leaf_index"
+        )
+        for row in self._connection.execute(statement):
+            yield from self._check_leaf(LeafRow._make(row))
+        yield from self._skip_extra(None)
+        yield from self._nodes.rest()
+        for size, root in sorted(self._held_roots.items()):
+            yield Fault("checkpoint_tree_short", "leaves", "", -1, f"{size} leaves, root {root.hex()}", f"{self.leaf_count} leaves")
+
+    def root(self) -> bytes:
+        """Return the root over the leaves seen so far, recomputed."""
+        return root_of_peaks(self._peaks)
+
+    def _check_leaf(self, leaf: LeafRow) -> Iterator[Fault]:
+        row = f"leaves {leaf.leaf_index}"
+        if leaf.leaf_index != self.leaf_count:
+            yield Fault("leaf_gap", row, leaf.stream, -1, f"leaf {self.leaf_count}", f"leaf {leaf.leaf_index}")
+        last = self._last_versions.get(leaf.stream, 0)
+        if leaf.version_first != last + 1 or leaf.version_last < leaf.version_first:
+            got = f"{leaf.version_first} to {leaf.version_last}"
+            yield Fault("leaf_versions", row, leaf.stream, -1, f"versions from {last + 1}", got)
+        self._last_versions[leaf.stream] = leaf.version_last
+        datas = []
+        is_whole = True
+        for version in range(leaf.version_first, min(leaf.version_last, leaf.version_first + 10_000_000) + 1):
+            event, faults = self._take(leaf, version)
+            yield from faults
+            if event is None:
+                is_whole = False
+                continue
+            datas.append(event.data)
+            yield from self._check_event(event, leaf)
+        digest = append_digest(datas)
+        recomputed = leaf_hash(leaf_bytes(leaf.stream, leaf.version_first, leaf.version_last, leaf.recorded_at_us, digest))
+        if recomputed != leaf.leaf_hash and is_whole:
+            yield Fault("leaf", row, leaf.stream, leaf.version_first - 1, leaf.leaf_hash.hex(), recomputed.hex())
+        yield from self._grow(recomputed)
+        self._forget_settled(leaf.stream)
+
+    def _grow(self, leaf: bytes) -> Iterator[Fault]:
+        self._peaks, finished = append_leaf(self._peaks, self.leaf_count, leaf)
+        for node in finished:
+            yield from self._nodes.compare(node.level, node.node_index, node.node_hash)
+        self.leaf_count += 1
+        held = self._held_roots.pop(self.leaf_count, None)
+        if held is not None and held != self.root():
+            row = f"tree of {self.leaf_count} leaves"
+            yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
+
+    def _forget_settled(self, stream: str) -> None:
+        # A settled round's stream has ended; what would come after it is seen as a leaf whose versions do not begin at 1.
+        if stream.startswith("round/") and stream not in self.recomputed.streams_in_play:
+            self._last_versions.pop(stream, None)
+
+    def _take(self, leaf: LeafRow, version: int) -> tuple[_Row | None, list[Fault]]:
+        """Return the event that a leaf covers, from the next row or from where it stands, and what is wrong with its place."""
+        faults = list(self._skip_extra((leaf.stream, version)))
+        following = self._events.next
+        if following is not None and (following.stream, following.version) == (leaf.stream, version):
+            self._events.advance()
+            return following, faults
+        found = self._events.find(leaf.stream, version)
+        if found is None:
+            place = f"stored_events, covered by leaf {leaf.leaf_index}"
+            faults.append(Fault("event_missing", place, leaf.stream, version - 1, "an event", "none"))
+            return None, faults
+        self._displaced.add((leaf.stream, version))
+        want = f"the row after {following.rowid - 1}" if following is not None else "a row before the end"
+        faults.append(Fault("event_order", f"stored_events row {found.rowid}", leaf.stream, version - 1, want, f"row {found.rowid}"))
+        return found, faults
+
+    def _skip_extra(self, wanted: tuple[str, int] | None) -> Iterator[Fault]:
+        """Pass over rows that no leaf covers, and those that were met out of order before."""
+        while (row := self._events.next) is not None and (row.stream, row.version) != wanted:
+            place = (row.stream, row.version)
+            if place in self._displaced:
+                self._displaced.discard(place)
+            elif not self._is_covered(row):
+                got = f"{row.topic} of {len(row.data)} bytes"
+                yield Fault("event_extra", f"stored_events row {row.rowid}", row.stream, row.version - 1, "no event without a leaf", got)
+            else:
+                return
+            self._events.advance()
+
+    def _is_covered(self, row: _Row) -> bool:
+        statement = "SELECT 1 FROM leaves WHERE stream = ? AND version_first <= ? AND version_last >= ?"
+        return self._connection.execute(statement, (row.stream, row.version, row.version)).fetchone() is not None
+
+    def _check_event(self, event: _Row, leaf: LeafRow) -> Iterator[Fault]:
+        self.event_count += 1
+        row = f"stored_events row {event.rowid}"
+        values = strict_values(event.data)
+        if values is None:
+            yield Fault("event_bytes", row, event.stream, event.version - 1, "a canonical JSON object", repr(event.data[:60]))
+            return
+        named = f"{values.get('kind')}/{values.get('v')}"
+        if named != event.topic:
+            yield Fault("topic", row, event.stream, event.version - 1, named, event.topic)
+        if named not in KNOWN_TOPICS:
+            yield Fault("kind", row, event.stream, event.version - 1, "a kind of this record", named)
+            return
+        for code, what, want, got in self.recomputed.take(event.stream, event.version, values, leaf):
+            yield Fault(code, what, event.stream, event.version - 1, want, got)
+
+
+def check_ledger(path: Path, *, held_roots: Mapping[int, bytes] | None = None, counted: list[FsckResult] | None = None) -> Iterator[Fault]:
+    """Yield every fault of the ledger at `path`, in the order of the record, then those of its tables.
+
+    held_roots: the root that a kept checkpoint holds for each tree size. counted: is given one FsckResult at the end.
+    Reads one moment of a ledger in use. Raises LedgerMissing and its kin.
+    """
+    check_ledger_file(path)
+    try:
+        connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True, isolation_level=None)
+        try:
+            connection.execute("BEGIN")
+            walk = _Walk(connection, held_roots or {})
+            yield from walk.faults()
+            for code, row, stream, want, got in walk.recomputed.compare(connection):
+                yield Fault(code, row, stream, -1, want, got)
+            if counted is not None:
+                counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ledger_error(str(path), error) from error

@@ -1,0 +1,229 @@
+"""Accounts, epochs and rounds as their events make them, held against the rows that the ledger keeps of them."""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, LeafRow
+
+__all__ = ["Recomputed"]
+
+# code, what, want, got
+EventFault = tuple[str, str, str, str]
+# code, row, stream, want, got
+RowFault = tuple[str, str, str, str, str]
+
+
+@dataclass
+class _Account:
+    currency: str
+    balance_minor: int = 0
+    round_in_play: str = ""
+    version: int = 1
+
+
+@dataclass
+class _Epoch:
+    seed_commitment: str
+    sealed_seed_hash: str
+    writer_ref: str
+    leaf_index: int
+    next_nonce: int = 0
+    is_closed: bool = False
+
+
+@dataclass
+class _Round:
+    account_ref: str
+    game: str
+    external_ref: str
+    idempotency_key: str
+    cost_minor: int
+    version: int = 1
+    status: str = "open"
+
+
+class Recomputed:
+    """The state that events make; settled rounds are compared with their rows at once and forgotten."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[str, _Account] = {}
+        self.epochs: dict[int, _Epoch] = {}
+        self.rounds: dict[str, _Round] = {}  # in play
+        self.settled = _SettledRounds()
+        self.round_count = 0
+
+    @property
+    def streams_in_play(self) -> set[str]:
+        """The streams of rounds that are not settled."""
+        return {ROUND_STREAM + round_id for round_id in self.rounds}
+
+    def take(self, stream: str, version: int, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+        """Take one event in the order of the record and yield what does not follow from the events before it."""
+        kind = values["kind"]
+        prefix = stream.partition("/")[0]
+        wanted = {"round": "round", "account": "account", "epoch": "epoch", "ledger": "ledger"}.get(prefix, "")
+        try:
+            if kind == "round_opened":
+                yield from self._open_round(stream.removeprefix(ROUND_STREAM), values, leaf)
+            elif kind == "round_settled":
+                yield from self._settle_round(stream.removeprefix(ROUND_STREAM), version, values)
+            elif kind == "account_opened":
+                self.accounts[stream.removeprefix(ACCOUNT_STREAM)] = _Account(values["currency"])
+            elif kind == "funds_moved":
+                yield from self._move_funds(stream.removeprefix(ACCOUNT_STREAM), version, values)
+            elif kind == "epoch_committed":
+                yield from self._commit_epoch(stream, values, leaf)
+            elif kind == "epoch_closed":
+                yield from self._close_epoch(stream, values)
+            elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
+                yield "ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"
+            elif wanted == "round" and version == 1:
+                yield "round_start", "first event of a round", "round_opened", kind
+        except (KeyError, TypeError) as error:
+            yield "event_fields", f"fields of {kind}", "those of its version", f"{type(error).__name__} {error}"
+
+    def _open_round(self, round_id: str, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+        self.round_count += 1
+        ref, cost = values["account_ref"], values["cost_minor"]
+        self.rounds[round_id] = _Round(ref, values["game"], values["external_ref"], values["idempotency_key"], cost)
+        account = self.accounts.get(ref)
+        if account is None:
+            yield "account_unknown", "account of round_opened", "an account that was opened", ref
+        else:
+            if values["balance_before_minor"] != account.balance_minor:
+                yield "balance", "balance before in round_opened", str(account.balance_minor), str(values["balance_before_minor"])
+            if account.round_in_play:
+                yield "round_overlap", "round in play of the account", "none", account.round_in_play
+            account.balance_minor = values["balance_before_minor"] - cost
+            account.round_in_play = round_id
+        yield from self._use_nonce(values, leaf)
+
+    def _use_nonce(self, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+        epoch = self.epochs.get(values["epoch"])
+        if epoch is None:
+            yield "epoch_unknown", f"epoch {values['epoch']} of round_opened", "one committed to before the bet", "none"
+            return
+        if values["seed_commitment"] != epoch.seed_commitment:
+            yield "seed_commitment", f"commitment of epoch {values['epoch']}", epoch.seed_commitment, values["seed_commitment"]
+        if values["nonce"] != epoch.next_nonce:
+            code = "nonce_used_twice" if values["nonce"] < epoch.next_nonce else "nonce_skipped"
+            yield code, f"nonce in epoch {values['epoch']}", str(epoch.next_nonce), str(values["nonce"])
+        if epoch.is_closed:
+            yield "epoch_closed", f"epoch {values['epoch']} of round_opened", "one that is open", "one closed before"
+        epoch.next_nonce = max(epoch.next_nonce, values["nonce"] + 1)
+
+    def _settle_round(self, round_id: str, version: int, values: dict[str, Any]) -> Iterator[EventFault]:
+        round_ = self.rounds.pop(round_id, None)
+        if round_ is None:
+            yield "round_settled", "settlement", "of a round in play", "of none"
+            return
+        round_.version, round_.status = version, "settled"
+        self.settled.add(round_id, round_)
+        account = self.accounts.get(round_.account_ref)
+        if account is not None:
+            balance = account.balance_minor + values["total_win_minor"]
+            if values["balance_after_minor"] != balance:
+                yield "balance", "balance after in round_settled", str(balance), str(values["balance_after_minor"])
+            account.balance_minor = values["balance_after_minor"]
+            if account.round_in_play == round_id:
+                account.round_in_play = ""
+
+    def _move_funds(self, ref: str, version: int, values: dict[str, Any]) -> Iterator[EventFault]:
+        account = self.accounts.get(ref)
+        if account is None:
+            yield "account_unknown", "account of funds_moved", "an account that was opened", ref
+            return
+        balance = account.balance_minor + values["amount_minor"]
+        if values["balance_after_minor"] != balance:
+            yield "balance", "balance after in funds_moved", str(balance), str(values["balance_after_minor"])
+        account.balance_minor, account.version = values["balance_after_minor"], version
+
+    def _commit_epoch(self, stream: str, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+        number = values["epoch"]
+        if stream != f"{EPOCH_STREAM}{number}":
+            yield "epoch_stream", "stream of epoch_committed", f"{EPOCH_STREAM}{number}", stream
+        self.epochs[number] = _Epoch(values["seed_commitment"], values["sealed_seed_hash"], values["writer_ref"], leaf.leaf_index)
+
+    def _close_epoch(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
+        epoch = self.epochs.get(values["epoch"])
+        if epoch is None or stream != f"{EPOCH_STREAM}{values['epoch']}":
+            yield "epoch_unknown", "epoch_closed", "an epoch committed to before", stream
+            return
+        if values["round_count"] != epoch.next_nonce:
+            yield "epoch_rounds", f"rounds of epoch {values['epoch']}", str(epoch.next_nonce), str(values["round_count"])
+        epoch.is_closed = True
+
+    def compare(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
+        """Yield where the rows of accounts, epochs and rounds are not what the events make."""
+        yield from self._compare_accounts(connection)
+        yield from self._compare_epochs(connection)
+        yield from self.settled.compare(connection, self.rounds)
+
+    def _compare_accounts(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
+        names = ("version", "currency", "balance_minor", "round_in_play")
+        rows = {row[0]: row[1:] for row in connection.execute(f"SELECT account_ref, {', '.join(names)} FROM accounts")}
+        for ref, account in self.accounts.items():
+            wanted = (account.version, account.currency, account.balance_minor, account.round_in_play)
+            yield from _compare_row(f"accounts {ref}", ACCOUNT_STREAM + ref, names, wanted, rows.pop(ref, None))
+        for ref in rows:
+            yield "row_extra", f"accounts {ref}", ACCOUNT_STREAM + str(ref), "no row without an account_opened", "one"
+
+    def _compare_epochs(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
+        names = ("seed_commitment", "sealed seed", "writer_ref", "next_nonce", "is_closed")
+        statement = "SELECT epoch, seed_commitment, CAST(sealed_seed AS BLOB), writer_ref, next_nonce, is_closed FROM epochs"
+        rows = {}
+        for number, commitment, sealed, writer, nonce, closed in connection.execute(statement):
+            rows[number] = (commitment, hashlib.sha256(sealed or b"").hexdigest(), writer, nonce, closed)
+        for number, epoch in self.epochs.items():
+            wanted = (epoch.seed_commitment, epoch.sealed_seed_hash, epoch.writer_ref, epoch.next_nonce, int(epoch.is_closed))
+            yield from _compare_row(f"epochs {number}", f"{EPOCH_STREAM}{number}", names, wanted, rows.pop(number, None))
+        for number in rows:
+            yield "row_extra", f"epochs {number}", f"{EPOCH_STREAM}{number}", "no row without an epoch_committed", "one"
+
+
+def _compare_row(
+    row: str, stream: str, names: tuple[str, ...], wanted: tuple[Any, ...], found: tuple[Any, ...] | None
+) -> Iterator[RowFault]:
+    if found is None:
+        yield "row_missing", row, stream, "a row", "none"
+        return
+    for name, want, got in zip(names, wanted, found, strict=True):
+        if want != got:
+            yield "row", f"{name} in {row}", stream, str(want), str(got)
+
+
+class _SettledRounds:
+    """Rounds on their way to be compared with their rows: a temporary table of SQLite's, which spills to disk by itself."""
+
+    FIELDS = ("account_ref", "game", "external_ref", "idempotency_key", "status", "version")
+
+    def __init__(self) -> None:
+        # An empty name is a private database on disk that goes with its connection.
+        self._kept = sqlite3.connect("")
+        self._kept.execute(f"CREATE TABLE rounds (round_id TEXT PRIMARY KEY, {', '.join(self.FIELDS)}) WITHOUT ROWID")
+
+    def add(self, round_id: str, round_: _Round) -> None:
+        """Keep one round."""
+        values = [getattr(round_, name) for name in self.FIELDS]
+        self._kept.execute("INSERT OR REPLACE INTO rounds VALUES (?,?,?,?,?,?,?)", (round_id, *values))
+
+    def compare(self, connection: sqlite3.Connection, in_play: dict[str, _Round]) -> Iterator[RowFault]:
+        """Yield where rows of `rounds` are not what the events make, walking both in the order of ids."""
+        for round_id, round_ in in_play.items():
+            self.add(round_id, round_)
+        select = f"SELECT round_id, {', '.join(self.FIELDS)} FROM rounds ORDER BY round_id"
+        wanted, found = self._kept.execute(select), connection.execute(select)
+        want, got = wanted.fetchone(), found.fetchone()
+        while want is not None or got is not None:
+            if got is None or (want is not None and want[0] < got[0]):
+                yield "row_missing", f"rounds {want[0]}", ROUND_STREAM + want[0], "a row", "none"
+                want = wanted.fetchone()
+            elif want is None or got[0] < want[0]:
+                yield "row_extra", f"rounds {got[0]}", ROUND_STREAM + got[0], "no row without a round_opened", "one"
+                got = found.fetchone()
+            else:
+                yield from _compare_row(f"rounds {want[0]}", ROUND_STREAM + want[0], self.FIELDS, want[1:], got[1:])
+                want, got = wanted.fetchone(), found.fetchone()
