@@ -3,6 +3,7 @@
 import json
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 __all__ = [
@@ -69,28 +70,25 @@ def canonical_json(value: Any) -> bytes:
     return _ENCODER.encode(value).encode()
 
 
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
-
-
-_DECODER = json.JSONDecoder(parse_float=_refuse, parse_constant=_refuse)
-
-
 def strict_values(data: bytes) -> dict[str, Any] | None:
     """Return the JSON object that `data` is the canonical form of, None where it is none: floats, null and other forms are refused."""
     try:
-        values = _DECODER.decode(data.decode())
-        if not isinstance(values, dict) or _ENCODER.encode(values).encode() != data:
-            return None
-    except (ValueError, RecursionError):
+        values = orjson.loads(data)
+        # A form that comes back byte for byte is sorted and compact; what it may still hold is a float or null.
+        is_same = orjson.dumps(values, option=orjson.OPT_SORT_KEYS) == data
+    except (ValueError, TypeError):
         return None
-    return None if b"null" in data and _holds_null(values) else values
+    if not is_same or not isinstance(values, dict):
+        return None
+    return values if (b"." not in data and b"null" not in data) or _is_of_the_record(values) else None
 
 
-def _holds_null(value: Any) -> bool:
+def _is_of_the_record(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(map(_holds_null, value.values()))
-    return any(map(_holds_null, value)) if isinstance(value, list) else value is None
+        return all(map(_is_of_the_record, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_of_the_record, value))
+    return isinstance(value, int | str)
 
 
 def canonical_bytes(event: RecordedEvent) -> bytes:

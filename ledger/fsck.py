@@ -4,24 +4,24 @@ It shares nothing with the code that writes but the hashing of `merkle.py`. It g
 memory than the accounts, epochs and rounds in play, and reads everything once, in the order of the record.
 """
 
+import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engines.canonical import strict_values
 from engines.game_events import GAME_EVENTS
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
-from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash, root_of_peaks
+from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
 from ledger.recomputed import Recomputed
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
-from ledger.store import LeafRow
+from ledger.store import ROUND_STREAM, LeafRow
 
 __all__ = ["Fault", "FsckResult", "check_ledger"]
 
-KNOWN_TOPICS = frozenset(f"{kind}/1" for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS))
-HASH_BYTES = 32
-LEVELS_MAX = 64
+KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
+APPEND_EVENTS_MAX = 10_000_000
 
 
 class Fault(NamedTuple):
@@ -77,10 +77,21 @@ class _Events:
         row = self._rows.fetchone()
         self.next = _Row._make(row) if row else None
 
+    def rowid_after(self, rowid: int) -> int | None:
+        """Return the number of the row that follows, None after the last."""
+        found: int | None = self._connection.execute("SELECT min(rowid) FROM stored_events WHERE rowid > ?", (rowid,)).fetchone()[0]
+        return found
+
     def find(self, stream: str, version: int) -> _Row | None:
         """Return the event at a place, wherever its row stands."""
         row = self._connection.execute(self._select, (stream, version)).fetchone()
         return _Row._make(row) if row else None
+
+
+def _order_fault(row: _Row) -> Fault:
+    return Fault(
+        "event_order", f"stored_events row {row.rowid}", row.stream, row.version - 1, "a row in the order of the leaves", "another"
+    )
 
 
 class _Nodes:
@@ -127,7 +138,8 @@ class _Walk:
         self._events = _Events(connection)
         self._nodes = _Nodes(connection)
         self._held_roots = dict(held_roots)
-        self._displaced: set[tuple[str, int]] = set()
+        self._displaced: set[tuple[str, int]] = set()  # met before their row
+        self._early: set[tuple[str, int]] = set()  # their row was met before they were due
         self._peaks: list[bytes] = []
         self._last_versions: dict[str, int] = {}
         self.recomputed = Recomputed()
@@ -160,17 +172,23 @@ class _Walk:
             got = f"{leaf.version_first} to {leaf.version_last}"
             yield Fault("leaf_versions", row, leaf.stream, -1, f"versions from {last + 1}", got)
         self._last_versions[leaf.stream] = leaf.version_last
-        datas = []
+        form: list[bytes] = []
         is_whole = True
-        for version in range(leaf.version_first, min(leaf.version_last, leaf.version_first + 10_000_000) + 1):
-            event, faults = self._take(leaf, version)
-            yield from faults
-            if event is None:
-                is_whole = False
-                continue
-            datas.append(event.data)
+        for version in range(leaf.version_first, min(leaf.version_last, leaf.version_first + APPEND_EVENTS_MAX) + 1):
+            event = self._events.next
+            if event is not None and event[2] == version and event[1] == leaf.stream:
+                self._events.advance()
+            else:
+                found, faults = self._take(leaf, version)
+                yield from faults
+                if found is None:
+                    is_whole = False
+                    continue
+                event = found
+            data = event[4]
+            form += (len(data).to_bytes(4, "big"), data)
             yield from self._check_event(event, leaf)
-        digest = append_digest(datas)
+        digest = hashlib.sha256(b"".join(form)).digest()
         recomputed = leaf_hash(leaf_bytes(leaf.stream, leaf.version_first, leaf.version_last, leaf.recorded_at_us, digest))
         if recomputed != leaf.leaf_hash and is_whole:
             yield Fault("leaf", row, leaf.stream, leaf.version_first - 1, leaf.leaf_hash.hex(), recomputed.hex())
@@ -189,25 +207,35 @@ class _Walk:
 
     def _forget_settled(self, stream: str) -> None:
         # A settled round's stream has ended; what would come after it is seen as a leaf whose versions do not begin at 1.
-        if stream.startswith("round/") and stream not in self.recomputed.streams_in_play:
+        if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
             self._last_versions.pop(stream, None)
 
     def _take(self, leaf: LeafRow, version: int) -> tuple[_Row | None, list[Fault]]:
         """Return the event that a leaf covers, from the next row or from where it stands, and what is wrong with its place."""
-        faults = list(self._skip_extra((leaf.stream, version)))
-        following = self._events.next
-        if following is not None and (following.stream, following.version) == (leaf.stream, version):
+        wanted = (leaf.stream, version)
+        faults: list[Fault] = []
+        while True:
+            faults += self._skip_extra(wanted)
+            following = self._events.next
+            if following is not None and (following.stream, following.version) == wanted:
+                self._events.advance()
+                return following, faults
+            found = self._events.find(leaf.stream, version)
+            if found is None:
+                place = f"stored_events, covered by leaf {leaf.leaf_index}"
+                faults.append(Fault("event_missing", place, leaf.stream, version - 1, "an event", "none"))
+                return None, faults
+            if wanted in self._early:
+                self._early.discard(wanted)
+                return found, faults
+            if following is None or self._events.rowid_after(following.rowid) != found.rowid:
+                self._displaced.add(wanted)
+                faults.append(_order_fault(found))
+                return found, faults
+            # The wanted event stands just behind: it is the row before it that came too early.
+            self._early.add((following.stream, following.version))
+            faults.append(_order_fault(following))
             self._events.advance()
-            return following, faults
-        found = self._events.find(leaf.stream, version)
-        if found is None:
-            place = f"stored_events, covered by leaf {leaf.leaf_index}"
-            faults.append(Fault("event_missing", place, leaf.stream, version - 1, "an event", "none"))
-            return None, faults
-        self._displaced.add((leaf.stream, version))
-        want = f"the row after {following.rowid - 1}" if following is not None else "a row before the end"
-        faults.append(Fault("event_order", f"stored_events row {found.rowid}", leaf.stream, version - 1, want, f"row {found.rowid}"))
-        return found, faults
 
     def _skip_extra(self, wanted: tuple[str, int] | None) -> Iterator[Fault]:
         """Pass over rows that no leaf covers, and those that were met out of order before."""
@@ -226,21 +254,31 @@ class _Walk:
         statement = "SELECT 1 FROM leaves WHERE stream = ? AND version_first <= ? AND version_last >= ?"
         return self._connection.execute(statement, (row.stream, row.version, row.version)).fetchone() is not None
 
-    def _check_event(self, event: _Row, leaf: LeafRow) -> Iterator[Fault]:
+    def _check_event(self, event: _Row, leaf: LeafRow) -> Iterable[Fault]:
         self.event_count += 1
+        _, _, version, topic, data = event
+        values = strict_values(data)
+        kind = KINDS.get(topic)
+        if values is not None and kind is not None and values.get("kind") == kind and values.get("v") == 1:
+            if kind in LIFECYCLE_EVENTS or version == 1:
+                return self._fold(event, values, leaf)
+            return ()
+        return self._form_faults(event, values)
+
+    def _fold(self, event: _Row, values: dict[str, Any], leaf: LeafRow) -> Iterator[Fault]:
+        for code, what, want, got in self.recomputed.take(event.stream, event.version, values, leaf):
+            yield Fault(code, what, event.stream, event.version - 1, want, got)
+
+    def _form_faults(self, event: _Row, values: dict[str, Any] | None) -> Iterator[Fault]:
         row = f"stored_events row {event.rowid}"
-        values = strict_values(event.data)
         if values is None:
             yield Fault("event_bytes", row, event.stream, event.version - 1, "a canonical JSON object", repr(event.data[:60]))
             return
         named = f"{values.get('kind')}/{values.get('v')}"
         if named != event.topic:
             yield Fault("topic", row, event.stream, event.version - 1, named, event.topic)
-        if named not in KNOWN_TOPICS:
+        else:
             yield Fault("kind", row, event.stream, event.version - 1, "a kind of this record", named)
-            return
-        for code, what, want, got in self.recomputed.take(event.stream, event.version, values, leaf):
-            yield Fault(code, what, event.stream, event.version - 1, want, got)
 
 
 def check_ledger(path: Path, *, held_roots: Mapping[int, bytes] | None = None, counted: list[FsckResult] | None = None) -> Iterator[Fault]:

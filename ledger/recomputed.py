@@ -55,11 +55,6 @@ class Recomputed:
         self.settled = _SettledRounds()
         self.round_count = 0
 
-    @property
-    def streams_in_play(self) -> set[str]:
-        """The streams of rounds that are not settled."""
-        return {ROUND_STREAM + round_id for round_id in self.rounds}
-
     def take(self, stream: str, version: int, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
         """Take one event in the order of the record and yield what does not follow from the events before it."""
         kind = values["kind"]

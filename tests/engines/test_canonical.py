@@ -7,7 +7,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.canonical import INTEGER_MAX, CanonicalFormError, canonical_bytes, canonical_json
+from engines.canonical import INTEGER_MAX, CanonicalFormError, canonical_bytes, canonical_json, strict_values
 from engines.game_events import SpinEnded, Win, parse_game_event
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -63,3 +63,49 @@ def test_keys_are_sorted_and_every_field_is_there() -> None:
     event = SpinEnded(spin_multiplier=1, cut_minor=0, award_minor=5, total_minor=5, meter=0)
     want = b'{"award_minor":5,"cut_minor":0,"kind":"spin_ended","meter":0,"spin_multiplier":1,"total_minor":5,"v":1}'
     assert canonical_bytes(event) == want
+
+
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=5)
+OTHERS = st.recursive(VALUES | st.none() | st.floats(allow_nan=False), lambda inner: st.lists(inner, max_size=3), max_leaves=5)
+
+
+@given(OBJECTS)
+def test_strict_values_reads_what_was_written(values: dict[str, Any]) -> None:
+    """The canonical form of any object of integers, strings, booleans, arrays and objects is read back."""
+    assert strict_values(canonical_json(values)) == values
+
+
+@given(OBJECTS, KEYS, OTHERS)
+def test_strict_values_refuses_floats_and_null(values: dict[str, Any], key: str, other: Any) -> None:
+    """An object that holds a float or null anywhere is refused, whatever its form."""
+    import json
+
+    values[key] = other
+    data = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    is_plain = not _holds_other(other)
+    assert (strict_values(data) is not None) == is_plain
+
+
+def _holds_other(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_other, value.values()))
+    return any(map(_holds_other, value)) if isinstance(value, list) else value is None or isinstance(value, float)
+
+
+@given(OBJECTS.filter(bool), st.data())
+def test_strict_values_refuses_any_other_form(values: dict[str, Any], draw: st.DataObject) -> None:
+    """A space, a byte taken out or put in gives another object or none, never the same one in another form."""
+    data = canonical_json(values)
+    place = draw.draw(st.integers(0, len(data)))
+    byte = bytes([draw.draw(st.integers(0, 255))])
+    for other in (data[:place] + byte + data[place:], data[: max(place - 1, 0)] + data[place:]):
+        read = strict_values(other)
+        assert other == data or read is None or canonical_json(read) == other
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"1", b"null", b'{"a":1.0}', b'{"a":null}', b'{"a":-0}', b'{"a":1,"a":1}', b'{"b":1,"a":1}', b'{"a": 1}']
+)
+def test_strict_values_refuses_what_is_no_canonical_object(data: bytes) -> None:
+    """Other values, floats, null, repeated and unsorted keys and spaces are refused."""
+    assert strict_values(data) is None
