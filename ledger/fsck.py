@@ -18,7 +18,7 @@ from ledger.recomputed import Recomputed
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
 from ledger.store import ROUND_STREAM, LeafRow
 
-__all__ = ["Fault", "FsckResult", "check_ledger"]
+__all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 APPEND_EVENTS_MAX = 10_000_000
@@ -146,14 +146,15 @@ class _Walk:
         self.event_count = 0
         self.leaf_count = 0
 
-    def faults(self) -> Iterator[Fault]:
-        """Yield every fault in the order of the record."""
+    def faults(self) -> Iterator[Fault | None]:
+        """Yield every fault in the order of the record, and None after each leaf."""
         statement = (
             "SELECT CAST(leaf_index AS INTEGER), CAST(stream AS TEXT), CAST(version_first AS INTEGER), CAST(version_last AS INTEGER), "
             "CAST(recorded_at_us AS INTEGER), CAST(leaf_hash AS BLOB) FROM leaves ORDER BY leaf_index"
         )
         for row in self._connection.execute(statement):
             yield from self._check_leaf(LeafRow._make(row))
+            yield None
         yield from self._skip_extra(None)
         yield from self._nodes.rest()
         for size, root in sorted(self._held_roots.items()):
@@ -281,11 +282,26 @@ class _Walk:
             yield Fault("kind", row, event.stream, event.version - 1, "a kind of this record", named)
 
 
-def check_ledger(path: Path, *, held_roots: Mapping[int, bytes] | None = None, counted: list[FsckResult] | None = None) -> Iterator[Fault]:
+def leaf_count(path: Path) -> int:
+    """Return how many leaves a pass over the ledger will see; raises LedgerMissing and its kin."""
+    check_ledger_file(path)
+    try:
+        connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True)
+        try:
+            return int(connection.execute("SELECT count(*) FROM leaves").fetchone()[0])
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ledger_error(str(path), error) from error
+
+
+def check_ledger(
+    path: Path, *, held_roots: Mapping[int, bytes] | None = None, counted: list[FsckResult] | None = None, is_ticking: bool = False
+) -> Iterator[Fault | None]:
     """Yield every fault of the ledger at `path`, in the order of the record, then those of its tables.
 
     held_roots: the root that a kept checkpoint holds for each tree size. counted: is given one FsckResult at the end.
-    Reads one moment of a ledger in use. Raises LedgerMissing and its kin.
+    is_ticking: yield None as well, once for each leaf. Reads one moment of a ledger in use. Raises LedgerMissing and its kin.
     """
     check_ledger_file(path)
     try:
@@ -293,7 +309,9 @@ def check_ledger(path: Path, *, held_roots: Mapping[int, bytes] | None = None, c
         try:
             connection.execute("BEGIN")
             walk = _Walk(connection, held_roots or {})
-            yield from walk.faults()
+            for fault in walk.faults():
+                if fault is not None or is_ticking:
+                    yield fault
             for code, row, stream, want, got in walk.recomputed.compare(connection):
                 yield Fault(code, row, stream, -1, want, got)
             if counted is not None:

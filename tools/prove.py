@@ -8,11 +8,15 @@ import argparse
 import json
 import os
 import platform
+import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,10 @@ from engines.digest import PINNED_ROUNDS  # noqa: E402
 from engines.registry import game_of_rules, installed_rules  # noqa: E402
 from engines.rng import round_key  # noqa: E402
 from engines.simulate import estimate_return, simulate  # noqa: E402
+from ledger.copying import copy_ledger  # noqa: E402
+from ledger.fsck import check_ledger  # noqa: E402
+from ledger.rounds import RoundLedger  # noqa: E402
+from tests.attacks import ATTACKS, attack, is_named  # noqa: E402
 
 GAME = "moonlight-princess"
 SEED = bytes(range(32))
@@ -160,6 +168,55 @@ def prove_kills(options: argparse.Namespace) -> dict[str, Any]:
     return {"kills": options.kills, "result": done.stdout.strip().splitlines()[-1]}
 
 
+def _attack_task(task: tuple[str, str, int, bytes, int, int]) -> tuple[str, int, list[str]]:
+    """Make instances of one attack on copies of a ledger; return its name, how many were found and named, and what was not."""
+    path, name, size, root, first, end = task
+    found, missed = 0, []
+    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
+        for number in range(first, end):
+            copy = Path(folder) / f"{number}.db"
+            shutil.copyfile(path, copy)
+            words = attack(name, str(copy), random.Random(f"{name} {number}"))
+            messages = [fault.message for fault in check_ledger(copy, held_roots={size: root}) if fault is not None]
+            if is_named(words, messages):
+                found += 1
+            else:
+                missed.append(f"instance {number}: want {words!r}, got {messages[:2]}")
+            copy.unlink()
+    return name, found, missed
+
+
+def prove_attacks(options: argparse.Namespace) -> dict[str, Any]:
+    """Each attack on a ledger that a kept checkpoint covers is found and named by fsck."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        path = Path(name) / "ledger.db"
+        game = game_of_rules(installed_rules(GAME))
+        game.compile()
+        with RoundLedger.create(path) as ledger:
+            refs = [ledger.open_account(account, "EUR") for account in ("ann", "bob", "carl")]
+            for ref in refs:
+                ledger.move_funds(ref, 10**11)
+        for part in range(5):
+            with RoundLedger.open_for_writing(path) as ledger:
+                for number in range(options.attack_rounds // 5):
+                    ledger.play(refs[number % 3], game, MODES[number % 50 // 49 * 2], 200, external_ref=f"tx-{part}-{number}")
+        copy_ledger(path, Path(name) / "whole.db")
+        with RoundLedger.open_for_reading(Path(name) / "whole.db") as ledger:
+            tree = ledger.store.tree()
+        step = max(1, options.instances // 4)
+        tasks = [
+            (str(Path(name) / "whole.db"), attack_name, tree.size, tree.root, first, min(first + step, options.instances))
+            for attack_name in ATTACKS
+            for first in range(0, options.instances, step)
+        ]
+        counts = dict.fromkeys(ATTACKS, 0)
+        with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+            for attack_name, found, missed in pool.map(_attack_task, tasks):
+                expect(f"attack {attack_name!r}", [], missed)
+                counts[attack_name] += found
+        return {"rounds": options.attack_rounds, "instances": options.instances, "found_and_named": counts}
+
+
 PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "speeds": prove_speeds,
     "rounds": prove_rounds,
@@ -167,6 +224,7 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "return": prove_return,
     "properties": prove_properties,
     "kills": prove_kills,
+    "attacks": prove_attacks,
 }
 
 
@@ -181,10 +239,30 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
     parser.add_argument("--examples", type=int, help="examples of each property (400; full 5,000)")
     parser.add_argument("--kills", type=int, help="kills of a writer (20; full 100)")
+    parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
+    parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
     options = parser.parse_args()
-    short = {"rounds": 20_000, "plain": 300, "bounds": 200_000, "simulated": 5_000_000, "examples": 400, "kills": 20}
-    full = {"rounds": 20_000, "plain": 300, "bounds": 2_000_000, "simulated": 100_000_000, "examples": 5000, "kills": 100}
+    short = {
+        "rounds": 20_000,
+        "plain": 300,
+        "bounds": 200_000,
+        "simulated": 5_000_000,
+        "examples": 400,
+        "kills": 20,
+        "instances": 8,
+        "attack_rounds": 500,
+    }
+    full = {
+        "rounds": 20_000,
+        "plain": 300,
+        "bounds": 2_000_000,
+        "simulated": 100_000_000,
+        "examples": 5000,
+        "kills": 100,
+        "instances": 200,
+        "attack_rounds": 5000,
+    }
     for name, count in (full if options.full else short).items():
         if getattr(options, name) is None:
             setattr(options, name, count)

@@ -39,7 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes]:
 
 
 def faults_of(path: Path, size: int, root: bytes) -> list[Fault]:
-    return list(check_ledger(path, held_roots={size: root}))
+    return [fault for fault in check_ledger(path, held_roots={size: root}) if fault is not None]
 
 
 def test_a_clean_ledger_is_clean(whole: tuple[Path, int, bytes]) -> None:
