@@ -10,8 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from ledger.errors import LedgerError
+from ledger.address import DatabaseAddress, LedgerPlace
+from ledger.errors import LedgerEmpty, LedgerError, LedgerMissing
 from ledger.keys import load_log_key, load_seed_key, load_verifier_key, public_key_bytes
+from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import ledger_uri
 
@@ -29,7 +31,7 @@ class Point(NamedTuple):
     mend: str = ""
 
 
-def diagnose(ledger: Path, keys_dir: Path) -> list[Point]:
+def diagnose(ledger: LedgerPlace, keys_dir: Path) -> list[Point]:
     """Return every point, in the order to mend them; changes nothing."""
     return [*_versions(), _compiler(), _clock(), *_ledger(ledger), *_keys(ledger, keys_dir)]
 
@@ -68,18 +70,17 @@ def _clock() -> Point:
     return Point("clock", is_fine, found, "" if is_fine else "set the system clock, or synchronise it by NTP")
 
 
-def _ledger(path: Path) -> Iterator[Point]:
+def _ledger(path: LedgerPlace) -> Iterator[Point]:
     try:
         ledger = RoundLedger.open_for_reading(path)
     except LedgerError as error:
-        yield Point(
-            "ledger", False, str(error), f"audit init --ledger {path}" if not path.exists() else "name the right file with --ledger"
-        )
+        is_new = isinstance(error, LedgerMissing | LedgerEmpty)
+        yield Point("ledger", False, str(error), f"audit init --ledger {path}" if is_new else "name the right one with --ledger")
         return
     try:
         tree = ledger.store.tree()
         yield Point("ledger", True, f"{path}, id {ledger.created().ledger_id}, {tree.size} leaves")
-        yield from _settings(path)
+        yield from _database(path) if isinstance(path, DatabaseAddress) else _settings(path)
         yield _last_write(ledger, tree.size)
     finally:
         ledger.close()
@@ -100,6 +101,19 @@ def _settings(path: Path) -> Iterator[Point]:
         connection.close()
 
 
+def _database(address: DatabaseAddress) -> Iterator[Point]:
+    settings = read_settings(address)
+    yield Point("PostgreSQL", True, settings.server_version)
+    yield Point("encoding", settings.encoding == "UTF8", settings.encoding, "" if settings.encoding == "UTF8" else "want UTF8")
+    for name in ("fsync", "full_page_writes"):
+        value = str(getattr(settings, name))
+        is_on = value == "on"
+        yield Point(name, is_on, value, "" if is_on else f"ALTER SYSTEM SET {name} = on; a crash may lose what was acknowledged")
+    is_guarded = settings.guarded_tables == len(APPEND_ONLY)
+    mend = "" if is_guarded else "triggers that refuse changes were dropped: treat the ledger as altered, run audit verify --all"
+    yield Point("append-only triggers", is_guarded, f"on {settings.guarded_tables} tables", mend)
+
+
 def _last_write(ledger: RoundLedger, tree_size: int) -> Point:
     records = list(ledger.store.streams_touched(max(tree_size - 1, 0), tree_size))
     appends = [append for stream in records for append in ledger.store.stream_appends(stream)]
@@ -113,9 +127,9 @@ def _last_write(ledger: RoundLedger, tree_size: int) -> Point:
     )
 
 
-def _keys(ledger_path: Path, folder: Path) -> Iterator[Point]:
+def _keys(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:
     mend = f"restore {folder} from its backup, or name the folder with --keys"
-    if not ledger_path.exists() and not folder.exists():
+    if isinstance(ledger_path, Path) and not ledger_path.exists() and not folder.exists():
         mend = "audit init makes the keys together with the ledger"
     for name, load in (("seeds.key", load_seed_key), ("log.key", load_log_key)):
         path = folder / name
@@ -131,7 +145,7 @@ def _keys(ledger_path: Path, folder: Path) -> Iterator[Point]:
     yield _verifier_key(ledger_path, folder, mend)
 
 
-def _verifier_key(ledger_path: Path, folder: Path, mend: str) -> Point:
+def _verifier_key(ledger_path: LedgerPlace, folder: Path, mend: str) -> Point:
     try:
         key = load_verifier_key(folder / "log.vkey")
         ledger = RoundLedger.open_for_reading(ledger_path)

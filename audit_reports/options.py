@@ -8,8 +8,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
+
 __all__ = [
     "AccountOption",
+    "CheckpointOption",
     "GameOption",
     "HistoryOption",
     "JsonOption",
@@ -19,18 +22,23 @@ __all__ = [
     "SinceOption",
     "UntilOption",
     "UsageError",
+    "VkeyOption",
     "ZoneOption",
     "check_game_known",
+    "history_path",
     "job_count",
     "keys_folder",
     "ledger_path",
+    "named_ledger",
     "parse_count",
     "parse_time",
 ]
 
-LedgerOption = Annotated[str, typer.Option("--ledger", envvar="AUDIT_LEDGER", help="The ledger: a file.", show_default=True)]
-KeysOption = Annotated[str, typer.Option("--keys", envvar="AUDIT_KEYS", help="Folder of the keys; beside the ledger unless named.")]
-HistoryOption = Annotated[str, typer.Option("--history", help="File of the read model; beside the ledger unless named.")]
+LedgerOption = Annotated[
+    str, typer.Option("--ledger", envvar="AUDIT_LEDGER", help="The ledger: a file, or postgresql://…", show_default=True)
+]
+KeysOption = Annotated[str, typer.Option("--keys", envvar="AUDIT_KEYS", help="Folder of the keys; beside a ledger file unless named.")]
+HistoryOption = Annotated[str, typer.Option("--history", help="File of the read model; beside a ledger file unless named.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document, or JSON lines where many are listed.")]
 RulesOption = Annotated[str, typer.Option("--rules", help="A rules file outside the registry.")]
 GameOption = Annotated[str, typer.Option("--game", help="Id of a game, see `audit games`.")]
@@ -38,8 +46,13 @@ AccountOption = Annotated[str, typer.Option("--account", help="Name or reference
 SinceOption = Annotated[str, typer.Option("--since", help="From this time on: RFC 3339 with an offset, or a date with --tz.")]
 UntilOption = Annotated[str, typer.Option("--until", help="Before this time; a date means before that day begins.")]
 ZoneOption = Annotated[str, typer.Option("--tz", help="Time zone of dates without an offset, such as Europe/Malta.")]
+CheckpointOption = Annotated[
+    list[str] | None, typer.Option("--checkpoint", help="A checkpoint kept elsewhere, to hold the record against; once for each.")
+]
+VkeyOption = Annotated[
+    list[str] | None, typer.Option("--vkey", help="A verifier key that came by another way than the ledger; once for each.")
+]
 
-DATABASE_SCHEMES = ("postgresql://", "postgres://")
 EPOCH_START = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -56,12 +69,17 @@ class UsageError(Exception):
         return f"{self.option}: want {self.wanted}, got {self.found!r}"
 
 
+def named_ledger(ledger: str) -> LedgerPlace:
+    """Return where a ledger is: a file, or a database, whose password is never shown."""
+    return ledger_place(ledger)
+
+
 def ledger_path(ledger: str) -> Path:
-    """Return the file of a ledger; raises UsageError for a database address, whose password is not repeated."""
-    for scheme in DATABASE_SCHEMES:
-        if ledger.startswith(scheme):
-            raise UsageError("--ledger", "a file (ledgers on PostgreSQL are not built yet)", scheme + "…")
-    return Path(ledger)
+    """Return the file of a ledger, for a command that works on files alone; raises UsageError for a database."""
+    place = ledger_place(ledger)
+    if isinstance(place, DatabaseAddress):
+        raise UsageError("--ledger", "a file, this command does not work on a database", str(place))
+    return place
 
 
 def check_game_known(game: str) -> None:
@@ -71,9 +89,22 @@ def check_game_known(game: str) -> None:
     rules_versions(game)
 
 
-def keys_folder(ledger: Path, keys: str) -> Path:
-    """Return the folder of the keys of a ledger (`record/1`, item 8)."""
-    return Path(keys) if keys else ledger.with_name(ledger.name + ".keys")
+def keys_folder(ledger: LedgerPlace, keys: str) -> Path:
+    """Return the folder of the keys of a ledger (`record/1`, item 8); raises UsageError where a database's is not named."""
+    if keys:
+        return Path(keys)
+    if isinstance(ledger, DatabaseAddress):
+        raise UsageError("--keys", "the folder of the keys, as none lies beside a database", "none")
+    return ledger.with_name(ledger.name + ".keys")
+
+
+def history_path(ledger: LedgerPlace, history: str) -> Path:
+    """Return the file of the read model of a ledger; raises UsageError where a database's is not named."""
+    from ledger.history import default_history_path
+
+    if isinstance(ledger, DatabaseAddress) and not history:
+        raise UsageError("--history", "the file of the read model, as none lies beside a database", "none")
+    return Path(history) if history else default_history_path(ledger)
 
 
 def parse_count(text: str, option: str) -> int:

@@ -8,6 +8,7 @@ from audit_reports.round_report import RoundReport, build_report
 from engines.canonical import CanonicalFormError
 from engines.game_events import GameEvent
 from engines.rules import load_rules
+from ledger.address import LedgerPlace
 from ledger.codec import is_game_topic, parse_event
 from ledger.errors import LedgerError, RoundUnknown
 from ledger.lifecycle_events import RoundOpened, RoundSettled
@@ -32,7 +33,7 @@ class RoundNotShownError(Exception):
         return f"picture of round {self.round_id}: want its opening and its rules, got {self.reason}; {mend}"
 
 
-def read_report(path: Path, wanted: str, rules_file: Path | None) -> tuple[RoundReport, Sequence[Finding]]:
+def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tuple[RoundReport, Sequence[Finding]]:
     """Return the report of a round and its findings; events that cannot be read are left out and are findings.
 
     Raises RoundUnknown, RoundAmbiguous, RoundNotShownError, and as `RoundLedger.open_for_reading`.

@@ -36,7 +36,7 @@ def verdict_json(verification: Verification) -> dict[str, Any]:
         "notes": verification.notes,
         "round": facts,
         "engine": {"fingerprint": verification.fingerprint or None},
-        "ledger": {"tree_size": verification.tree_size, "root": verification.root, "checkpoint": None, "vkey": None},
+        "ledger": {"tree_size": verification.tree_size, "root": verification.root, **verification.comparison.as_json()},
     }
 
 
@@ -84,7 +84,7 @@ def summary_json(summary: "BulkSummary") -> dict[str, Any]:
         "cost_minor": summary.cost_minor,
         "win_minor": summary.win_minor,
         "draft_rules": summary.draft_count > 0,
-        "ledger": {"tree_size": summary.tree_size, "root": summary.root, "checkpoint": None, "vkey": None},
+        "ledger": {"tree_size": summary.tree_size, "root": summary.root, **summary.comparison.as_json()},
     }
 
 
@@ -98,6 +98,6 @@ def summary_lines(summary: "BulkSummary") -> Iterator[str]:
     yield f"findings: {summary.finding_count}, of which about the ledger as a whole {of_ledger}; warnings: {summary.warning_count}"
     for currency, cost in sorted(summary.cost_minor.items()):
         yield f"{currency}: cost {format_amount(cost, currency)}, won {format_amount(summary.win_minor.get(currency, 0), currency)}"
-    yield f"tree of {summary.tree_size} leaves, root {summary.root}; no checkpoint was given to hold the root against"
+    yield f"tree of {summary.tree_size} leaves, root {summary.root}; {summary.comparison.sentence()}"
     if summary.draft_count:
         yield f"note: draft rules in {summary.draft_count} rounds"

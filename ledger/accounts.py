@@ -19,12 +19,14 @@ FundsReason = Literal["deposit", "withdrawal", "play_money"]
 NAME_MAX = 256
 
 
-def check_text(field: str, text: str, *, is_empty_allowed: bool = True) -> None:
-    """Raise TextInvalid for a text that is too long, that is no Unicode text, or that is empty where it may not be."""
+def check_text(field: str, text: str, *, is_empty_allowed: bool = True, is_zero_allowed: bool = False) -> None:
+    """Raise TextInvalid for a text that is too long, that is no Unicode text, has a character 0, or is empty where it may not be."""
     if len(text) > NAME_MAX:
         raise TextInvalid(field, f"{NAME_MAX} characters at most", str(len(text)))
     if not text and not is_empty_allowed:
         raise TextInvalid(field, "a text", "an empty one")
+    if "\0" in text and not is_zero_allowed:  # PostgreSQL keeps none in its tables, and a text is good for every store or for none
+        raise TextInvalid(field, "text without the character 0", ascii(text)[:80])
     if not text.isascii():
         try:
             text.encode()

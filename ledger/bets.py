@@ -137,7 +137,7 @@ class Draft:
 
 def check_terms(bet: Bet) -> None:
     """Raise TextInvalid for a text that the record does not take."""
-    check_text("client seed", bet.client_seed)
+    check_text("client seed", bet.client_seed, is_zero_allowed=True)
     if len(size := bet.client_seed.encode()) > _CLIENT_SEED_BYTES_MAX:
         raise TextInvalid("client seed", f"{_CLIENT_SEED_BYTES_MAX} bytes at most", str(len(size)))
     if bet.session_ref and not _REFERENCE.fullmatch(bet.session_ref):

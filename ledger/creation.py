@@ -6,6 +6,7 @@ from pathlib import Path
 from eventsourcing.utils import Environment
 
 from engines.game import EventBytes
+from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.codec import event_bytes
 from ledger.errors import LedgerExists, LedgerUnwritable
 from ledger.keys import VerifierKey, create_keys
@@ -15,11 +16,16 @@ from ledger.sqlite import LedgerFactory
 from ledger.sqlite_schema import create_tables, ledger_uri
 from ledger.store import LEDGER_STREAM
 
-__all__ = ["create_ledger", "ledger_env"]
+__all__ = ["create_ledger", "first_event", "ledger_env"]
 
 
-def ledger_env(path: Path, *, is_writable: bool) -> dict[str, str]:
-    """Return the settings of the eventsourcing library for a ledger file."""
+def ledger_env(place: LedgerPlace, *, is_writable: bool) -> dict[str, str]:
+    """Return the settings of the eventsourcing library for a ledger."""
+    if isinstance(place, DatabaseAddress):
+        from ledger.postgres import postgres_env
+
+        return postgres_env(is_writable=is_writable)
+    path = place
     return {
         LedgerFactory.SQLITE_DBNAME: ledger_uri(path, writable=is_writable),
         LedgerFactory.ORIGINATOR_ID_TYPE: "text",
@@ -29,8 +35,20 @@ def ledger_env(path: Path, *, is_writable: bool) -> dict[str, str]:
     }
 
 
-def create_ledger(path: Path, keys_dir: Path) -> VerifierKey:
+def create_ledger(place: LedgerPlace, keys_dir: Path) -> VerifierKey:
     """Make a ledger and its keys and return the key to verify it by; raises LedgerExists, KeysExist, LedgerUnwritable.
+
+    In a database raises as `check_ledger_database` too: there all is one transaction.
+    """
+    if isinstance(place, DatabaseAddress):
+        from ledger.postgres_creation import create_in_database
+
+        return create_in_database(place, keys_dir)
+    return _create_file(place, keys_dir)
+
+
+def _create_file(path: Path, keys_dir: Path) -> VerifierKey:
+    """Make a ledger in a file.
 
     The file is finished under another name and then linked to its own, so that no half-made ledger is ever found there.
     """
@@ -54,15 +72,20 @@ def create_ledger(path: Path, keys_dir: Path) -> VerifierKey:
     return verifier_key
 
 
+def first_event(ledger_id: str, verifier_key: VerifierKey, now: int) -> EventBytes:
+    """Return the event that a ledger begins with."""
+    return event_bytes(
+        LedgerCreated(ledger_id=ledger_id, record="record/1", log_public_key=verifier_key.public_key.hex(), created_at_us=now)
+    )
+
+
 def _record_creation(path: Path, ledger_id: str, verifier_key: VerifierKey) -> None:
     now = now_us()
-    created = LedgerCreated(ledger_id=ledger_id, record="record/1", log_public_key=verifier_key.public_key.hex(), created_at_us=now)
     factory = LedgerFactory(Environment("RoundLedger", ledger_env(path, is_writable=True)))
     try:
         recorder = factory.application_recorder()
         recorder.clock = lambda: now
-        events: list[EventBytes] = [event_bytes(created)]
-        recorder.append_events(LEDGER_STREAM, 1, events)
+        recorder.append_events(LEDGER_STREAM, 1, [first_event(ledger_id, verifier_key, now)])
     finally:
         factory.close()
 

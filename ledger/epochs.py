@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import time
 
 from engines.game import EventBytes
 from ledger.codec import event_bytes
@@ -11,7 +12,20 @@ from ledger.references import new_reference
 from ledger.seeds import SeedEpoch, new_seed, seal_seed, unseal_seed
 from ledger.store import EpochRow, Store
 
-__all__ = ["WriterEpochs"]
+__all__ = ["EPOCH_ROUNDS_MAX", "EPOCH_SECONDS_MAX", "WriterEpochs", "close_epoch"]
+
+
+EPOCH_ROUNDS_MAX = 100_000
+EPOCH_SECONDS_MAX = 24 * 3600
+
+
+def close_epoch(store: Store, epoch: int) -> None:
+    """Record that no round is opened under an epoch any more; nothing where it is closed already."""
+
+    def event_of(round_count: int, now: int) -> EventBytes:
+        return event_bytes(EpochClosed(epoch=epoch, round_count=round_count, closed_at_us=now))
+
+    store.close_epoch(epoch, event_of)
 
 
 class WriterEpochs:
@@ -22,16 +36,29 @@ class WriterEpochs:
         self._writer_ref = new_reference()
         self._lock = threading.Lock()
         self._current: SeedEpoch | None = None
+        self._started = 0.0
+        self._opened_count = 0
+        self.rounds_max, self.seconds_max = EPOCH_ROUNDS_MAX, EPOCH_SECONDS_MAX
 
     def current(self) -> SeedEpoch:
-        """Return the epoch to open a round under, started now where there is none; raises KeyMismatch, LedgerReadOnly."""
-        epoch = self._current
-        if epoch is not None:
-            return epoch
+        """Return the epoch to open a round under, started now where there is none or the last is spent.
+
+        Raises KeyMismatch, LedgerReadOnly.
+        """
         with self._lock:
+            epoch = self._current
+            if epoch is not None and self._is_spent():
+                self._current = None
+                self._close(epoch)
             if self._current is None:
                 self._current = self._start()
+                self._started = time.monotonic()
+                self._opened_count = 0
+            self._opened_count += 1
             return self._current
+
+    def _is_spent(self) -> bool:
+        return self._opened_count >= self.rounds_max or time.monotonic() - self._started >= self.seconds_max
 
     def forget(self, epoch: SeedEpoch) -> None:
         """Let go of an epoch that another process closed."""
@@ -67,13 +94,11 @@ class WriterEpochs:
         """Close the open epoch, if there is one: no round is opened under it any more."""
         with self._lock:
             epoch, self._current = self._current, None
-        if epoch is None:
-            return
+        if epoch is not None:
+            self._close(epoch)
 
-        def event_of(round_count: int, now: int) -> EventBytes:
-            return event_bytes(EpochClosed(epoch=epoch.number, round_count=round_count, closed_at_us=now))
-
-        self._store.close_epoch(epoch.number, event_of)
+    def _close(self, epoch: SeedEpoch) -> None:
+        close_epoch(self._store, epoch.number)
 
     def seed_of(self, epoch: int) -> bytes:
         """Return the seed of an epoch, whoever started it; raises EpochUnknown, KeyMismatch, LedgerReadOnly."""

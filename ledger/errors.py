@@ -15,6 +15,7 @@ __all__ = [
     "BetNotAllowed",
     "CurrencyUnknown",
     "EpochEnded",
+    "EpochNotRevealable",
     "EpochUnknown",
     "FundsShort",
     "GameMismatch",
@@ -40,6 +41,7 @@ __all__ = [
     "RoundAmbiguous",
     "RoundInPlay",
     "RoundNotOpen",
+    "RoundNotSettled",
     "RoundUnknown",
     "TextInvalid",
     "TopicMismatch",
@@ -73,14 +75,17 @@ class LedgerExists(_OfPath):
     exit_status = 2
 
     def __str__(self) -> str:
-        return f"ledger {self.path}: want no file there yet, got one; name another path, an existing ledger is never touched"
+        there = "ledger" if "://" in self.path else "file"
+        return f"ledger {self.path}: want no {there} there yet, got one; name another path, an existing ledger is never touched"
 
 
 class LedgerEmpty(_OfPath):
     """The file is a database or an empty file, without any event of a ledger."""
 
     def __str__(self) -> str:
-        return f"ledger {self.path}: want a ledger's tables and first event, got an empty file; name another or make one with `audit init`"
+        kind = "database" if "://" in self.path else "file"
+        what = f"ledger {self.path}: want a ledger's tables and first event, got an empty {kind}"
+        return f"{what}; name another or make one with `audit init`"
 
 
 class NotALedger(LedgerError):
@@ -91,7 +96,8 @@ class NotALedger(LedgerError):
         self.path, self.found = path, found
 
     def __str__(self) -> str:
-        return f"ledger {self.path}: want an SQLite file with a ledger's tables, got {self.found}; name another with --ledger"
+        kind = "a database" if "://" in self.path else "an SQLite file"
+        return f"ledger {self.path}: want {kind} with a ledger's tables, got {self.found}; name another with --ledger"
 
 
 class LedgerNewer(LedgerError):
@@ -250,6 +256,19 @@ class KeyMismatch(LedgerError):
         return f"{self.what}: want {self.expected}, got {self.found}; name this ledger's own keys with --keys or AUDIT_KEYS"
 
 
+class EpochNotRevealable(LedgerError):
+    """The seed of an epoch must not be shown yet."""
+
+    exit_status = 2
+
+    def __init__(self, epoch: int, wanted: str, found: str, mend: str) -> None:
+        super().__init__(epoch, wanted, found, mend)
+        self.epoch, self.wanted, self.found, self.mend = epoch, wanted, found, mend
+
+    def __str__(self) -> str:
+        return f"seed of epoch {self.epoch}: want {self.wanted}, got {self.found}; {self.mend}"
+
+
 class EpochUnknown(LedgerError):
     """There is no seed under this epoch's number."""
 
@@ -282,7 +301,8 @@ class AccountUnknown(LedgerError):
         self.account = account
 
     def __str__(self) -> str:
-        return f"account {self.account}: want a known name or reference, got none; `audit history` lists the rounds of all accounts, `audit play --account NAME` opens one"
+        mend = "`audit history` lists the rounds of all accounts, `audit play --account NAME` opens one"
+        return f"account {self.account}: want a known name or reference, got none; {mend}"
 
 
 class AccountExists(LedgerError):
@@ -372,6 +392,19 @@ class FundsShort(LedgerError):
             f"balance of account {self.account_ref}: want {self.cost} {self.currency} at least, got {self.balance}; "
             "fund it with `audit account fund`"
         )
+
+
+class RoundNotSettled(LedgerError):
+    """A round's key is asked for while the round is in play."""
+
+    exit_status = 2
+
+    def __init__(self, round_id: str) -> None:
+        super().__init__(round_id)
+        self.round_id = round_id
+
+    def __str__(self) -> str:
+        return f"key of round {self.round_id}: want a settled round, got one in play; its key would disclose what is to come"
 
 
 class RoundUnknown(LedgerError):

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.errors import HistoryMismatch, HistoryMissing, LedgerUnwritable
+from ledger.postgres_errors import HistoryUnnamed
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM, RoundRecord
 
@@ -102,8 +104,10 @@ class Total(NamedTuple):
     win_minor: int
 
 
-def default_history_path(ledger: Path) -> Path:
-    """Return where the read model of a ledger lies unless another place is named."""
+def default_history_path(ledger: LedgerPlace) -> Path:
+    """Return where the read model of a ledger lies unless another place is named; raises HistoryUnnamed for a database."""
+    if isinstance(ledger, DatabaseAddress):
+        raise HistoryUnnamed(str(ledger))
     return ledger.with_name(ledger.name + ".history.db")
 
 

@@ -10,12 +10,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.errors import KeyMissing, KeysExist, KeyUnreadable, LedgerUnwritable
+from ledger.postgres_errors import KeysUnnamed
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 __all__ = [
+    "COSIGNATURE",
+    "ED25519",
     "LOG_KEY",
     "LOG_VKEY",
     "SEEDS_KEY",
@@ -31,27 +35,34 @@ __all__ = [
 ]
 
 LOG_KEY, LOG_VKEY, SEEDS_KEY = "log.key", "log.vkey", "seeds.key"
-_ED25519 = b"\x01"  # the signature type byte of C2SP signed notes
+ED25519, COSIGNATURE = 1, 4  # signature types of C2SP signed notes: over the text; over a time and the text (a witness)
 _KEY_BYTES = 32
 
 
 class VerifierKey(NamedTuple):
-    """A C2SP verifier key: the name that signatures carry, and the Ed25519 public key."""
+    """A C2SP verifier key: the name that signatures carry, the Ed25519 public key, and what its signatures are over."""
 
     name: str
     public_key: bytes
+    signature_type: int = ED25519
 
     @property
     def key_id(self) -> bytes:
         """The four bytes that a signature line starts with."""
-        return hashlib.sha256(self.name.encode() + b"\n" + _ED25519 + self.public_key).digest()[:4]
+        return hashlib.sha256(self.name.encode() + b"\n" + self._typed_key).digest()[:4]
+
+    @property
+    def _typed_key(self) -> bytes:
+        return bytes((self.signature_type,)) + self.public_key
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(_ED25519 + self.public_key).decode()}"
+        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(self._typed_key).decode()}"
 
 
-def default_keys_dir(ledger: Path) -> Path:
-    """Return the folder beside a ledger in which its keys are looked for where none is named."""
+def default_keys_dir(ledger: LedgerPlace) -> Path:
+    """Return the folder beside a ledger in which its keys are looked for where none is named; raises KeysUnnamed for a database."""
+    if isinstance(ledger, DatabaseAddress):
+        raise KeysUnnamed(str(ledger))
     return ledger.with_name(ledger.name + ".keys")
 
 
@@ -145,9 +156,9 @@ def parse_verifier_key(text: str, *, where: str) -> VerifierKey:
         decoded = base64.b64decode(encoded, validate=True)
     except (ValueError, binascii.Error) as error:
         raise KeyUnreadable(where, expected, "something else") from error
-    if not name or decoded[:1] != _ED25519 or len(decoded) != 1 + _KEY_BYTES:
+    if not name or len(decoded) != 1 + _KEY_BYTES or decoded[0] not in (ED25519, COSIGNATURE):
         raise KeyUnreadable(where, expected, "a key of another kind")
-    verifier_key = VerifierKey(name, decoded[1:])
+    verifier_key = VerifierKey(name, decoded[1:], decoded[0])
     if verifier_key.key_id.hex() != key_id:
         raise KeyUnreadable(where, f"hash {verifier_key.key_id.hex()} for that name and key", key_id[:16])
     return verifier_key

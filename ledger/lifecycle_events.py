@@ -16,9 +16,11 @@ __all__ = [
     "EpochClosed",
     "EpochCommitted",
     "FundsMoved",
+    "KeyRotated",
     "LedgerCreated",
     "RoundOpened",
     "RoundSettled",
+    "SeedRevealed",
     "parse_lifecycle_event",
 ]
 
@@ -26,6 +28,7 @@ Reference = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 ReferenceOrEmpty = Annotated[str, Field(pattern="^([0-9a-f]{32})?$")]
 HashOrEmpty = Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
 Text = Annotated[str, Field(max_length=256)]
+Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 TimeUs = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
@@ -117,6 +120,15 @@ class EpochClosed(RecordedEvent):
     closed_at_us: TimeUs
 
 
+class SeedRevealed(RecordedEvent):
+    """The seed of a closed epoch is shown to everybody; none of its rounds is in play."""
+
+    kind: Literal["seed_revealed"] = "seed_revealed"
+    epoch: Minor
+    server_seed: Hash
+    revealed_at_us: TimeUs
+
+
 class LedgerCreated(RecordedEvent):
     """The first event of a ledger."""
 
@@ -127,6 +139,16 @@ class LedgerCreated(RecordedEvent):
     created_at_us: TimeUs
 
 
+class KeyRotated(RecordedEvent):
+    """Another key signs the ledger's checkpoints from here on."""
+
+    kind: Literal["key_rotated"] = "key_rotated"
+    old_public_key: Hash
+    new_public_key: Hash
+    proof: Signature  # Ed25519 by the old key over the 64 hex digits of the new one
+    rotated_at_us: TimeUs
+
+
 LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_opened": RoundOpened,
     "round_settled": RoundSettled,
@@ -134,7 +156,9 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "funds_moved": FundsMoved,
     "epoch_committed": EpochCommitted,
     "epoch_closed": EpochClosed,
+    "seed_revealed": SeedRevealed,
     "ledger_created": LedgerCreated,
+    "key_rotated": KeyRotated,
 }
 
 

@@ -18,6 +18,8 @@ __all__ = [
     "append_form",
     "append_leaf",
     "audit_path",
+    "consistency_path",
+    "is_consistent",
     "leaf_bytes",
     "leaf_hash",
     "node_hash",
@@ -26,6 +28,7 @@ __all__ = [
     "root_of_leaves",
     "root_of_path",
     "root_of_peaks",
+    "root_of_size",
 ]
 
 EMPTY_ROOT = hashlib.sha256(b"").digest()
@@ -113,6 +116,11 @@ def root_of_peaks(peaks: Sequence[bytes]) -> bytes:
     return root
 
 
+def root_of_size(tree_size: int, node_at: Callable[[int, int], bytes]) -> bytes:
+    """Return the root of the first `tree_size` leaves; `node_at` reads a complete subtree by level and index."""
+    return root_of_peaks([node_at(level, node_index) for level, node_index in peak_places(tree_size)])
+
+
 def root_of_leaves(leaves: Iterable[bytes]) -> tuple[int, bytes]:
     """Return the number of leaf hashes and the root of the tree over them; holds no more than the peaks."""
     peaks: list[bytes] = []
@@ -175,3 +183,56 @@ def root_of_path(leaf_index: int, tree_size: int, leaf: bytes, path: Sequence[by
         root = node_hash(sibling, root) if place & 1 else node_hash(root, sibling)
         place, last = place >> 1, last >> 1
     return root
+
+
+def consistency_path(size_from: int, size_to: int, node_at: Callable[[int, int], bytes]) -> list[bytes]:
+    """Return the proof that the tree of `size_from` leaves is the beginning of that of `size_to` (RFC 6962, 2.1.2).
+
+    0 <= size_from <= size_to; empty where either is 0 or both are equal. `node_at` reads a complete subtree by level and index.
+    """
+    if size_from == 0:
+        return []
+    path: list[bytes] = []
+    first, count, old = 0, size_to, size_from
+    while old != count:
+        left = _split(count)
+        if old <= left:
+            path.append(_range_root(first + left, count - left, node_at))
+            count = left
+        else:
+            path.append(_range_root(first, left, node_at))
+            first, count, old = first + left, count - left, old - left
+    if first:
+        path.append(_range_root(first, count, node_at))
+    path.reverse()
+    return path
+
+
+def is_consistent(size_from: int, root_from: bytes, size_to: int, root_to: bytes, path: Sequence[bytes]) -> bool:
+    """Return whether `path` proves that the tree with `root_from` is the beginning of the one with `root_to` (RFC 9162, 2.1.4.2).
+
+    A path that is too short, too long or of other hashes proves nothing, and neither do sizes that fall.
+    """
+    if not 0 <= size_from <= size_to:
+        return False
+    if size_from == 0 or size_from == size_to:
+        return not path and root_from == (root_to if size_from == size_to else EMPTY_ROOT)
+    # The last leaf of the old tree: each hash of the path is a neighbour of its subtree, in the old tree or only in the new.
+    place, last = size_from - 1, size_to - 1
+    while place & 1:
+        place, last = place >> 1, last >> 1
+    hashes = list(path) if size_from & (size_from - 1) else [root_from, *path]
+    if not hashes or not path:
+        return False
+    old = new = hashes[0]
+    for sibling in hashes[1:]:
+        if last == 0:
+            return False
+        if place & 1 or place == last:
+            old, new = node_hash(sibling, old), node_hash(sibling, new)
+            while place and not place & 1:
+                place, last = place >> 1, last >> 1
+        else:
+            new = node_hash(new, sibling)
+        place, last = place >> 1, last >> 1
+    return last == 0 and old == root_from and new == root_to

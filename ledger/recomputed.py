@@ -41,6 +41,7 @@ class _Round:
     external_ref: str
     idempotency_key: str
     cost_minor: int
+    epoch: int
     version: int = 1
     status: str = "open"
 
@@ -73,17 +74,20 @@ class Recomputed:
                 yield from self._commit_epoch(stream, values, leaf)
             elif kind == "epoch_closed":
                 yield from self._close_epoch(stream, values)
+            elif kind == "seed_revealed":
+                yield from self._reveal_seed(stream, values)
             elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
                 yield "ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"
             elif wanted == "round" and version == 1:
                 yield "round_start", "first event of a round", "round_opened", kind
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             yield "event_fields", f"fields of {kind}", "those of its version", f"{type(error).__name__} {error}"
 
     def _open_round(self, round_id: str, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
         self.round_count += 1
         ref, cost = values["account_ref"], values["cost_minor"]
-        self.rounds[round_id] = _Round(ref, values["game"], values["external_ref"], values["idempotency_key"], cost)
+        names = values["game"], values["external_ref"], values["idempotency_key"]
+        self.rounds[round_id] = _Round(ref, *names, cost, values["epoch"])
         account = self.accounts.get(ref)
         if account is None:
             yield "account_unknown", "account of round_opened", "an account that was opened", ref
@@ -150,6 +154,21 @@ class Recomputed:
         if values["round_count"] != epoch.next_nonce:
             yield "epoch_rounds", f"rounds of epoch {values['epoch']}", str(epoch.next_nonce), str(values["round_count"])
         epoch.is_closed = True
+
+    def _reveal_seed(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
+        number = values["epoch"]
+        epoch = self.epochs.get(number)
+        if epoch is None or stream != f"{EPOCH_STREAM}{number}":
+            yield "epoch_unknown", "seed_revealed", "an epoch committed to before", stream
+            return
+        commitment = hashlib.sha256(bytes.fromhex(values["server_seed"])).hexdigest()
+        if commitment != epoch.seed_commitment:
+            yield "seed_commitment", f"commitment of the seed revealed for epoch {number}", epoch.seed_commitment, commitment
+        if not epoch.is_closed:
+            yield "epoch_open", f"seed revealed for epoch {number}", "a closed epoch", "an open one"
+        in_play = [round_id for round_id, round_ in self.rounds.items() if round_.epoch == number]
+        if in_play:
+            yield "round_in_play", f"seed revealed for epoch {number}", "no round of it in play", in_play[0]
 
     def compare(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
         """Yield where the rows of accounts, epochs and rounds are not what the events make."""

@@ -19,6 +19,7 @@ from engines.game import EventBytes, Outcome
 from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
+from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
 from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, check_same_bet, check_terms
 from ledger.codec import LedgerMapper, event_bytes, parse_event
 from ledger.creation import create_ledger, ledger_env
@@ -29,8 +30,9 @@ from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
 from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
 from ledger.profile import Profile, default_profile
+from ledger.recording import Recording
 from ledger.references import RoundIds
-from ledger.sqlite import LedgerFactory, LedgerRecorder
+from ledger.sqlite import LedgerFactory
 from ledger.sqlite_schema import check_ledger_file
 from ledger.store import LEDGER_STREAM, ROUND_STREAM, AccountRow, EventRow
 
@@ -40,10 +42,25 @@ _PREFIX_MIN = 8  # characters of a round id that stand for it
 _EXTERNAL_MARK = "ext:"
 
 
-class RoundLedger(Application[str]):
-    """A ledger of rounds in an SQLite file. Make it with `create`, `open_for_writing` or `open_for_reading`, and close it."""
+def _checked(place: str | LedgerPlace) -> LedgerPlace:
+    """Return where a ledger is, having looked whether it can be opened as one."""
+    path = ledger_place(place)
+    if isinstance(path, DatabaseAddress):
+        from ledger.postgres_schema import check_ledger_database
 
-    def __init__(self, path: Path, seed_key: bytes | None = None) -> None:
+        check_ledger_database(path)
+    else:
+        check_ledger_file(path)
+    return path
+
+
+class RoundLedger(Application[str]):
+    """A ledger of rounds in a file or a database. Make it with `create`, `open_for_writing` or `open_for_reading`, and close it.
+
+    A place is a path, or the address of a database on a PostgreSQL server: `postgresql://…`, as text or as a DatabaseAddress.
+    """
+
+    def __init__(self, path: LedgerPlace, seed_key: bytes | None = None) -> None:
         self.path = path
         super().__init__(ledger_env(path, is_writable=seed_key is not None))
         self.profile: Profile | None = None  # the default one
@@ -52,29 +69,33 @@ class RoundLedger(Application[str]):
         self._is_closed = False
 
     @classmethod
-    def create(cls, path: Path, keys_dir: Path | None = None) -> Self:
+    def create(cls, place: str | LedgerPlace, keys_dir: Path | None = None) -> Self:
         """Make a new ledger and its keys and open it for writing; raises LedgerExists, KeysExist, LedgerUnwritable."""
+        path = ledger_place(place)
         create_ledger(path, keys_dir or default_keys_dir(path))
         return cls.open_for_writing(path, keys_dir)
 
     @classmethod
-    def open_for_writing(cls, path: Path, keys_dir: Path | None = None) -> Self:
+    def open_for_writing(cls, place: str | LedgerPlace, keys_dir: Path | None = None) -> Self:
         """Open a ledger to record in it; raises LedgerMissing and its kin, KeyMissing, KeyUnreadable."""
-        check_ledger_file(path)
+        path = _checked(place)
         return cls(path, load_seed_key(keys_dir or default_keys_dir(path)))
 
     @classmethod
-    def open_for_reading(cls, path: Path) -> Self:
+    def open_for_reading(cls, place: str | LedgerPlace) -> Self:
         """Open a ledger to read it, without keys; creates nothing, and no writer waits for it. Raises LedgerMissing and its kin."""
-        check_ledger_file(path)
-        return cls(path)
+        return cls(_checked(place))
 
     def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
         """Return the settings given and none of the process's environment, which the library lets win otherwise."""
         return Environment(name, env or {})
 
     def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
-        """Return the factory for SQLite."""
+        """Return the factory for the database that the ledger is on."""
+        if isinstance(self.path, DatabaseAddress):
+            from ledger.postgres import PostgresLedgerFactory
+
+            return PostgresLedgerFactory(env, self.path)
         return LedgerFactory(env)
 
     def construct_mapper(self) -> Mapper[str]:
@@ -84,8 +105,8 @@ class RoundLedger(Application[str]):
     def construct_recorder(self) -> ApplicationRecorder:
         """Return the recorder, which is also the store."""
         recorder = super().construct_recorder()
-        assert isinstance(recorder, LedgerRecorder)
-        self.store: LedgerRecorder = recorder
+        assert isinstance(recorder, Recording)
+        self.store: Recording = recorder
         return recorder
 
     def close(self) -> None:
@@ -232,6 +253,10 @@ class RoundLedger(Application[str]):
         opened = self._reopened(round_id, events[0].data)
         check_game(opened, game)
         return self._play_opened(opened, game, choices)
+
+    def seed_of(self, epoch: int) -> bytes:
+        """Return the seed of an epoch, whoever started it; raises EpochUnknown, KeyMismatch, LedgerReadOnly."""
+        return self._epochs.seed_of(epoch)
 
     def round_in_play(self, account_ref: str) -> tuple[str, RoundOpened] | None:
         """Return id and opening of the account's round in play, None where there is none."""

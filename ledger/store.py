@@ -197,6 +197,9 @@ class Store(Protocol):
     def tree(self) -> Tree:
         """Return size and root; raises TreeBroken where a node is missing."""
 
+    def subtree(self, level: int, node_index: int) -> bytes:
+        """Return the hash of a complete subtree, level 0 being the leaves; raises TreeBroken where it is missing."""
+
     def round_record(self, stream: str) -> RoundRecord:
         """Return a stream's events, appends, audit paths and tree, read at one moment; raises TreeBroken."""
 

@@ -1,16 +1,18 @@
 """A whole ledger by chunks: any worker can verify any chunk, and the report does not depend on how many there are."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 from engines.canonical import CanonicalFormError
 from engines.rules import GameRules
+from ledger.address import LedgerPlace
 from ledger.codec import parse_event
 from ledger.errors import LedgerError, TreeBroken
 from ledger.history import ALL_ROUNDS, RoundFilter, round_rows
@@ -18,6 +20,7 @@ from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
 from ledger.merkle import root_of_leaves
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, LeafRow, RoundRecord, Tree
+from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.reconcile import AccountFact, reconcile_account
 from replay.verdict import EXIT_CLEAN, Finding, exit_status
 from replay.verification import Verification, Verifier
@@ -32,11 +35,13 @@ LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1")
 class BulkPlan(NamedTuple):
     """Which rounds are to be verified; `is_whole` where they are all there are."""
 
-    path: Path
+    path: LedgerPlace
     keys_dir: Path
     rules: GameRules | None
     streams: tuple[str, ...]
     is_whole: bool
+    anchors: Anchors = NO_ANCHORS  # what the ledger's tree is held against
+    round_keys: Mapping[str, bytes] | None = None  # released keys by round id, for rounds whose seed is sealed
 
     @property
     def round_count(self) -> int:
@@ -47,11 +52,12 @@ class BulkPlan(NamedTuple):
 class ChunkTask(NamedTuple):
     """What a worker needs for one chunk."""
 
-    path: Path
+    path: LedgerPlace
     keys_dir: Path
     rules: GameRules | None
     streams: tuple[str, ...]
     is_compiled: bool
+    round_keys: Mapping[str, bytes] | None = None
 
 
 class ChunkResult(NamedTuple):
@@ -79,6 +85,7 @@ class BulkSummary:
     ledger_findings: list[Finding] = field(default_factory=list)
     tree_size: int = 0
     root: str = ""
+    comparison: Comparison = field(default_factory=Comparison)
     is_wrong: bool = False
 
     def add(self, result: ChunkResult) -> None:
@@ -96,7 +103,14 @@ class BulkSummary:
 
 
 def plan_bulk(
-    path: Path, keys_dir: Path, wanted: RoundFilter = ALL_ROUNDS, *, rules: GameRules | None = None, sample_count: int | None = None
+    path: LedgerPlace,
+    keys_dir: Path,
+    wanted: RoundFilter = ALL_ROUNDS,
+    *,
+    rules: GameRules | None = None,
+    sample_count: int | None = None,
+    anchors: Anchors = NO_ANCHORS,
+    round_keys: Mapping[str, bytes] | None = None,
 ) -> BulkPlan:
     """Return which rounds to verify: those wanted, in the order of opening, or `sample_count` of them evenly spread.
 
@@ -115,14 +129,14 @@ def plan_bulk(
         ledger.close()
     if sample_count is not None and sample_count < len(streams):
         streams = [streams[i * len(streams) // sample_count] for i in range(sample_count)]
-    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole)
+    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, anchors, round_keys)
 
 
 def verify_chunk(task: ChunkTask) -> ChunkResult:
     """Verify the rounds of one chunk; the same function on this machine's cores and on any other."""
     ledger = RoundLedger.open_for_reading(task.path)
     try:
-        verifier = Verifier(ledger, keys_dir=task.keys_dir, rules=task.rules, is_compiled=task.is_compiled)
+        verifier = Verifier(ledger, keys_dir=task.keys_dir, rules=task.rules, is_compiled=task.is_compiled, round_keys=task.round_keys)
         result = ChunkResult(0, Counter(), [], Counter(), Counter(), 0)
         draft_count = 0
         for record in ledger.store.records_of(task.streams):
@@ -145,11 +159,12 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     """Yield for each round its verification where that is not clean, else None, and fill `summary`.
 
     The order is that of the record whatever `job_count` is. Where the plan is the whole ledger, the root over all
-    leaves and the balances of all accounts are checked at the end: their findings are the summary's.
+    leaves and the balances of all accounts are checked at the end; where anchors are given, that root is held against
+    them whatever the plan is. These findings are the summary's.
     """
     is_compiled = plan.round_count >= COMPILE_FROM and find_spec("numba") is not None
     tasks = [
-        ChunkTask(plan.path, plan.keys_dir, plan.rules, plan.streams[i : i + CHUNK_ROUNDS], is_compiled)
+        ChunkTask(plan.path, plan.keys_dir, plan.rules, plan.streams[i : i + CHUNK_ROUNDS], is_compiled, plan.round_keys)
         for i in range(0, plan.round_count, CHUNK_ROUNDS)
     ]
     unclean_ids: set[str] = set()
@@ -172,25 +187,40 @@ def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:
 def _check_ledger(plan: BulkPlan, summary: BulkSummary, unclean_ids: set[str]) -> None:
     ledger = RoundLedger.open_for_reading(plan.path)
     try:
-        size, root = root_of_leaves(leaf for _, leaf in ledger.store.leaf_hashes()) if plan.is_whole else (-1, b"")
-        try:
-            tree = ledger.store.tree()
-        except TreeBroken as error:
-            got = f"no node at level {error.level}, index {error.node_index}"
-            summary.ledger_findings.append(_finding("tree_broken", "integrity", "tree", "all its complete subtrees", got))
-            tree = Tree(size, root)
-        summary.tree_size, summary.root = tree.size, tree.root.hex()
+        tree = _root_tree(ledger, plan, summary)
+        summary.comparison = compare(ledger, plan.anchors, tree)
+        summary.ledger_findings.extend(summary.comparison.findings)
         if plan.is_whole:
-            if (size, root) != (tree.size, tree.root):
-                want = f"{size} leaves, root {root.hex()}"
-                summary.ledger_findings.append(
-                    _finding("root", "integrity", "root over all leaves", want, f"{tree.size}, {tree.root.hex()}")
-                )
             summary.ledger_findings.extend(_check_balances(ledger, unclean_ids))
     finally:
         ledger.close()
     summary.finding_count += len(summary.ledger_findings)
     summary.is_wrong |= bool(summary.ledger_findings)
+
+
+def _root_tree(ledger: RoundLedger, plan: BulkPlan, summary: BulkSummary) -> Tree | None:
+    """Return size and root, recomputed from the leaves where that is due; None where no root can be had.
+
+    A checkpoint says something of a round only where the round's leaf leads to the root that is held against it, so with
+    checkpoints the leaves are gone over even where not all rounds are.
+    """
+    tree: Tree | None = None
+    try:
+        tree = ledger.store.tree()
+    except TreeBroken as error:
+        got = f"no node at level {error.level}, index {error.node_index}"
+        summary.ledger_findings.append(_finding("tree_broken", "integrity", "tree", "all its complete subtrees", got))
+    if plan.is_whole or plan.anchors.checkpoints:
+        # A writer may have added leaves since the tree was read.
+        leaves = islice(ledger.store.leaf_hashes(), tree.size if tree is not None else None)
+        rooted = Tree(*root_of_leaves(leaf for _, leaf in leaves))
+        if tree is not None and rooted != tree:
+            want, got = (f"{each.size} leaves, root {each.root.hex()}" for each in (rooted, tree))
+            summary.ledger_findings.append(_finding("root", "integrity", "root over all leaves", want, got))
+        tree = tree or rooted
+    if tree is not None:
+        summary.tree_size, summary.root = tree.size, tree.root.hex()
+    return tree
 
 
 def _finding(code: str, severity: str, where: str, want: str, got: str) -> Finding:

@@ -1,15 +1,16 @@
 """Does a round stand under the seed that was committed to? From the sealed seed to the key that replay may use."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from engines.canonical import CanonicalFormError
-from engines.rng import round_key, round_key_commitment
+from engines.rng import round_key, round_key_commitment, seed_commitment
 from ledger.codec import parse_event
 from ledger.errors import LedgerError
 from ledger.keys import load_seed_key
-from ledger.lifecycle_events import EpochCommitted, RoundOpened
+from ledger.lifecycle_events import EpochCommitted, RoundOpened, SeedRevealed
 from ledger.rounds import RoundLedger
 from ledger.seeds import unseal_seed
 from ledger.store import EPOCH_STREAM
@@ -32,8 +33,9 @@ class SealedSeeds:
     Without that key no seed opens: checks are then `not_run`, and say why.
     """
 
-    def __init__(self, ledger: RoundLedger, keys_dir: Path) -> None:
+    def __init__(self, ledger: RoundLedger, keys_dir: Path, round_keys: Mapping[str, bytes] | None = None) -> None:
         self._ledger = ledger
+        self._round_keys = round_keys or {}
         self._seed_key: bytes | None = None
         self._reason = ""
         self._seeds: dict[int, tuple[bytes | None, str]] = {}
@@ -43,22 +45,29 @@ class SealedSeeds:
         except LedgerError as error:
             self._reason = f"key sealed: {error}"
 
-    def check(self, opened: RoundOpened, opened_leaf: int) -> SeedCheck:
-        """Return whether the round's key is the one committed to, under a seed committed to before the round's own leaf."""
+    def check(self, round_id: str, opened: RoundOpened, opened_leaf: int) -> SeedCheck:
+        """Return whether the round's key is the one committed to, under a seed committed to before the round's own leaf.
+
+        The key comes from the seed where that opens or has been revealed, else from the round keys given.
+        """
         findings = self._check_commitment(opened, opened_leaf)
         seed, reason = self._seed(opened.epoch)
-        if seed is None:
+        if seed is not None:
+            key: bytes | None = round_key(seed, opened.game, opened.client_seed, opened.nonce)
+            shown = "the seed has the commitment recorded before the bet, the round key its own"
+        else:
+            key = self._round_keys.get(round_id)
+            shown = "the round key that was released has its commitment; the seed itself is not shown"
+        if key is None:
             check = Check("seed", "fail", findings[0].message) if findings else Check("seed", "not_run", reason)
             return SeedCheck(check, findings, None)
-        key = round_key(seed, opened.game, opened.client_seed, opened.nonce)
         commitment = round_key_commitment(key)
         if commitment != opened.round_key_commitment:
             where = f"round key of nonce {opened.nonce} in epoch {opened.epoch}"
             findings.append(_finding("round_key", where, opened.round_key_commitment, commitment))
         if findings:
             return SeedCheck(Check("seed", "fail", findings[0].message), findings, key)
-        detail = f"epoch {opened.epoch}, nonce {opened.nonce}: the seed has the commitment recorded before the bet, the round key its own"
-        return SeedCheck(Check("seed", "pass", detail), findings, key)
+        return SeedCheck(Check("seed", "pass", f"epoch {opened.epoch}, nonce {opened.nonce}: {shown}"), findings, key)
 
     def _check_commitment(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
         """Hold the round against its epoch's `epoch_committed`: same commitment, recorded earlier, and the seed it sealed."""
@@ -93,11 +102,28 @@ class SealedSeeds:
         return (event, appends[0].leaf_index) if isinstance(event, EpochCommitted) else (None, -1)
 
     def _seed(self, epoch: int) -> tuple[bytes | None, str]:
-        if self._seed_key is None:
-            return None, self._reason
         if epoch not in self._seeds:
-            self._seeds[epoch] = self._unseal(epoch, self._seed_key)
+            revealed = self._revealed(epoch)
+            if revealed is not None:
+                self._seeds[epoch] = revealed, ""
+            elif self._seed_key is None:
+                self._seeds[epoch] = None, self._reason
+            else:
+                self._seeds[epoch] = self._unseal(epoch, self._seed_key)
         return self._seeds[epoch]
+
+    def _revealed(self, epoch: int) -> bytes | None:
+        """Return the seed that the record itself shows for an epoch; one that has not the commitment is none."""
+        for row in self._ledger.store.stream_events(f"{EPOCH_STREAM}{epoch}"):
+            try:
+                event = parse_event(row)
+            except (CanonicalFormError, LedgerError):
+                continue
+            if isinstance(event, SeedRevealed):
+                seed = bytes.fromhex(event.server_seed)
+                committed, _ = self._committed(epoch)
+                return seed if committed is not None and seed_commitment(seed) == committed.seed_commitment else None
+        return None
 
     def _unseal(self, epoch: int, seed_key: bytes) -> tuple[bytes | None, str]:
         row = self._ledger.store.epoch(epoch)

@@ -1,6 +1,6 @@
 """One round, four questions, six checks, one verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
+from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.check import RoundCheck
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
@@ -38,6 +39,7 @@ class Verification(NamedTuple):
     fingerprint: str  # of the engine that replayed, empty where none did
     tree_size: int
     root: str
+    comparison: Comparison = Comparison()  # of the tree with what it was held against
 
 
 class Verifier:
@@ -45,6 +47,7 @@ class Verifier:
 
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
+    `anchors` are what the tree of a single round is held against; for many rounds `verify_bulk` does that once.
     """
 
     def __init__(
@@ -55,45 +58,51 @@ class Verifier:
         rules: GameRules | None = None,
         is_compiled: bool = False,
         is_account_followed: bool = False,
+        anchors: Anchors = NO_ANCHORS,
+        round_keys: Mapping[str, bytes] | None = None,
     ) -> None:
         self._ledger = ledger
+        self._anchors = anchors
         self._rulebook = Rulebook(rules)
         self._is_compiled = is_compiled
         self._is_account_followed = is_account_followed
-        self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path))
+        self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path), round_keys)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
         """Return the verdict on a round by its whole id; an unknown one is `record_missing`."""
         stream = ROUND_STREAM + round_id
         try:
-            return self.verify_record(self._ledger.store.round_record(stream))
+            record = self._ledger.store.round_record(stream)
         except TreeBroken as error:
             record = next(iter(self._ledger.store.records_of([stream])))
             want, got = f"a node at level {error.level}, index {error.node_index}", "none"
             broken = Finding("tree_broken", "integrity", -1, -1, "tree", want, got, str(error))
-            return self.verify_record(record, (broken,))
+            return self.verify_record(record, (broken,), compare(self._ledger, self._anchors, None))
+        return self.verify_record(record, (), compare(self._ledger, self._anchors, record.tree))
 
-    def verify_record(self, record: RoundRecord, of_tree: Sequence[Finding] = ()) -> Verification:
+    def verify_record(self, record: RoundRecord, of_tree: Sequence[Finding] = (), comparison: Comparison | None = None) -> Verification:
         """Return the verdict on a round as it was read, with or without audit paths; see `Store.round_records`.
 
-        `of_tree` are findings about the tree that the round's leaves stand in.
+        `of_tree` are findings about the tree that the round's leaves stand in, `comparison` what holding it against
+        anchors has found.
         """
+        comparison = comparison or Comparison()
         if not record.events and not record.appends:
-            return _missing(record)
-        record_findings = [*of_tree, *check_record(record)]
+            return _missing(record, comparison)
+        record_findings = [*of_tree, *comparison.findings, *check_record(record)]
         rounds = check_record_events(record, self._rulebook.find, is_balance_shown=self._is_balance_shown(record))
         opened, settled = rounds.opened, rounds.settled
         findings = record_findings + rounds.findings
         checks = {check.name: check for check in rounds.checks}
-        checks["record"] = _record_check(record, record_findings)
+        checks["record"] = _record_check(record, record_findings, comparison)
         notes: list[str] = []
         fingerprint = ""
         if opened is None:
             reason = "the round has no opening that can be read"
             checks["seed"], checks["replay"] = Check("seed", "not_run", reason), Check("replay", "not_run", reason)
         else:
-            seed = self._seeds.check(opened, record.appends[0].leaf_index if record.appends else -1)
+            seed = self._seeds.check(record.round_id, opened, record.appends[0].leaf_index if record.appends else -1)
             checks["seed"] = seed.check
             checks["replay"], replay_findings, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
             findings = findings + seed.findings + replay_findings
@@ -112,6 +121,7 @@ class Verifier:
             fingerprint,
             tree.size if tree else 0,
             tree.root.hex() if tree else "",
+            comparison,
         )
 
     def draws(self, verification: Verification) -> list[Draw]:
@@ -119,7 +129,7 @@ class Verifier:
         opened = verification.opened
         if opened is None or verification.settled is None or not verification.fingerprint:
             return []
-        seed = self._seeds.check(opened, -1)
+        seed = self._seeds.check(verification.round_id, opened, -1)
         if seed.key is None:
             return []
         rules = self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
@@ -180,13 +190,13 @@ def _beside(findings: list[Finding], rounds: RoundCheck) -> list[Finding]:
     return [finding for finding in findings if finding.event_index not in named]
 
 
-def _record_check(record: RoundRecord, findings: Sequence[Finding]) -> Check:
+def _record_check(record: RoundRecord, findings: Sequence[Finding], comparison: Comparison) -> Check:
     if findings:
         return Check("record", "fail", findings[0].message)
     leaves = ", ".join(str(append.leaf_index) for append in record.appends)
     detail = f"{len(record.events)} events in {len(record.appends)} appends, leaves {leaves}"
     if record.tree is not None:
-        detail += f" of {record.tree.size}, lead to root {record.tree.root.hex()[:16]}…; no checkpoint was given to hold the root against"
+        detail += f" of {record.tree.size}, lead to root {record.tree.root.hex()[:16]}…; {comparison.sentence(record.appends)}"
     return Check("record", "pass", detail)
 
 
@@ -201,14 +211,15 @@ def _notes(opened: RoundOpened, fingerprint: str, rulebook: Rulebook, *, is_reru
     return notes
 
 
-def _missing(record: RoundRecord) -> Verification:
+def _missing(record: RoundRecord, comparison: Comparison) -> Verification:
     message = f"round {record.round_id}: want its events in the record, got none"
     finding = Finding("record_missing", "integrity", -1, -1, "record", "the round's events", "none", message)
     reason = "the round is not in this record"
     checks = [Check("record", "fail", reason), *(Check(name, "not_run", reason) for name in CHECK_NAMES[1:])]
     tree = record.tree
     size, root = (tree.size, tree.root.hex()) if tree else (0, "")
-    return Verification(record.round_id, "record_missing", checks, [finding], [], None, None, "", size, root)
+    findings = [finding, *comparison.findings]
+    return Verification(record.round_id, "record_missing", checks, findings, [], None, None, "", size, root, comparison)
 
 
 def _verdict(results: dict[CheckName, str], *, is_settled: bool) -> VerdictName:

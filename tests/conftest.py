@@ -5,6 +5,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.postgres_server"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}

@@ -1,4 +1,4 @@
-"""Ledgers for tests: new ones in a folder, what a whole one must agree with, and ways to alter one."""
+"""Ledgers for tests: new ones in a file or a database, what a whole one must agree with, and ways to alter one."""
 
 import hashlib
 import json
@@ -6,12 +6,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ledger.rounds import RoundLedger
 from tests.fake_game import FakeGame
 
-__all__ = ["altered", "game", "new_ledger", "play_some", "rows", "whole_ledger_faults"]
+__all__ = ["Place", "altered", "game", "new_ledger", "new_ledger_at", "play_some", "rows", "whole_ledger_faults"]
+
+TABLES = "slot_ledger"  # the schema of a ledger in a database
 
 _GAME: list[FakeGame] = []
 
@@ -23,10 +25,33 @@ def game() -> FakeGame:
     return _GAME[0]
 
 
+class Place(NamedTuple):
+    """Where a ledger of a test is to be: a file or the address of a database, and the folder of its keys."""
+
+    ledger: Path | str
+    keys_dir: Path
+
+    def open_for_writing(self) -> RoundLedger:
+        """Open it to record in it."""
+        return RoundLedger.open_for_writing(self.ledger, self.keys_dir)
+
+    def open_for_reading(self) -> RoundLedger:
+        """Open it to read it."""
+        return RoundLedger.open_for_reading(self.ledger)
+
+
 @contextmanager
 def new_ledger(folder: Path, *, balance_minor: int = 10**9, currency: str = "EUR") -> Iterator[tuple[RoundLedger, str]]:
+    """Give a new ledger in a file and the reference of one account with money."""
+    place = Place(folder / "ledger.db", folder / "ledger.db.keys")
+    with new_ledger_at(place, balance_minor=balance_minor, currency=currency) as made:
+        yield made
+
+
+@contextmanager
+def new_ledger_at(place: Place, *, balance_minor: int = 10**9, currency: str = "EUR") -> Iterator[tuple[RoundLedger, str]]:
     """Give a new ledger and the reference of one account with money."""
-    with RoundLedger.create(folder / "ledger.db") as ledger:
+    with RoundLedger.create(place.ledger, place.keys_dir) as ledger:
         account_ref = ledger.open_account("alice", currency)
         if balance_minor:
             ledger.move_funds(account_ref, balance_minor)
@@ -38,15 +63,33 @@ def play_some(ledger: RoundLedger, account_ref: str, count: int, **terms: Any) -
     return [ledger.play(account_ref, game(), "base", 200, **terms).round_id for _ in range(count)]
 
 
-def rows(path: Path, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-    """Return what plain SQL reads from a file."""
-    with closing(sqlite3.connect(path)) as connection:
+def _database(url: str) -> Any:
+    import psycopg
+
+    return psycopg.connect(url, autocommit=True, options=f"-c search_path={TABLES}")
+
+
+def rows(ledger: Path | str, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """Return what plain SQL reads from a file or a database."""
+    if isinstance(ledger, str):
+        with _database(ledger) as database:
+            found: list[tuple[Any, ...]] = database.execute(statement.replace("?", "%s"), values).fetchall()
+            return found
+    with closing(sqlite3.connect(ledger)) as connection:
         return connection.execute(statement, values).fetchall()
 
 
-def altered(path: Path, *statements: str) -> None:
-    """Do to a ledger what an insider with the file could do: drop the triggers and run the statements."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+def altered(ledger: Path | str, *statements: str) -> None:
+    """Do to a ledger what an insider with the database could do: drop the triggers and run the statements."""
+    if isinstance(ledger, str):
+        with _database(ledger) as database:
+            named = "SELECT tgname, tgrelid::regclass FROM pg_trigger WHERE NOT tgisinternal"
+            for name, table in database.execute(named).fetchall():
+                database.execute(f"DROP TRIGGER {name} ON {table}")
+            for statement in statements:
+                database.execute(statement)
+        return
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
         for statement in statements:
@@ -65,12 +108,13 @@ def _naive_root(hashes: Sequence[bytes]) -> bytes:
     return hashlib.sha256(b"\x01" + _naive_root(hashes[:split]) + _naive_root(hashes[split:])).digest()
 
 
-def whole_ledger_faults(path: Path) -> list[str]:
+def whole_ledger_faults(path: Path | str) -> list[str]:
     """Return what is wrong with a ledger, by code that shares nothing with it: contiguity, leaves, nodes, root, tables."""
     faults: list[str] = []
     streams: dict[str, list[tuple[int, str, bytes]]] = {}
+    number = "notification_id" if isinstance(path, str) else "rowid"
     for stream, version, topic, state in rows(
-        path, "SELECT originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
+        path, f"SELECT originator_id, originator_version, topic, state FROM stored_events ORDER BY {number}"
     ):
         streams.setdefault(stream, []).append((version, topic, state))
         if f"{json.loads(state)['kind']}/{json.loads(state)['v']}" != topic:
@@ -82,7 +126,7 @@ def whole_ledger_faults(path: Path) -> list[str]:
     return faults + _table_faults(path, streams)
 
 
-def _tree_faults(path: Path, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
+def _tree_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
     faults: list[str] = []
     leaves = rows(path, "SELECT leaf_index, stream, version_first, version_last, recorded_at_us, leaf_hash FROM leaves ORDER BY leaf_index")
     covered: dict[str, int] = {}
@@ -107,7 +151,7 @@ def _tree_faults(path: Path, streams: dict[str, list[tuple[int, str, bytes]]]) -
     return faults if nodes == complete else [*faults, "nodes"]
 
 
-def _table_faults(path: Path, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
+def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
     balances: dict[str, int] = {}
     in_play: dict[str, str] = {}
     statuses: dict[str, tuple[str, int]] = {}

@@ -9,7 +9,7 @@ import hashlib
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from engines.canonical import RecordedEvent, canonical_json
 from engines.game_events import (
@@ -283,7 +283,19 @@ def events_of(builder: RoundBuilder, first: int = 1) -> list[tuple[int, Any]]:
     return list(enumerate(builder.events, start=first))
 
 
-def round_facts(builder: RoundBuilder, *, number: int = 0, balance_before: int = 1_000_000, **changes: Any) -> list[dict[str, Any]]:
+class PlayedRound(Protocol):
+    """What `round_facts` needs of a round, whoever played it."""
+
+    rules: GameRules
+    mode: str
+    bet: int
+    events: list[RecordedEvent]
+    total: int
+    base_award: int
+    ended: str
+
+
+def round_facts(builder: PlayedRound, *, number: int = 0, balance_before: int = 1_000_000, **changes: Any) -> list[dict[str, Any]]:
     """Return the events of a whole round as dicts, opening and settlement included, digests made; `changes` go into the opening."""
     rules = builder.rules
     cost = rules.cost_minor(builder.mode, builder.bet)
@@ -344,7 +356,7 @@ class Once:
     """A hook that replaces a value the first time it can, from one spin on."""
 
     def __init__(self, spin: int, change: Callable[[Any, RoundBuilder], Any]) -> None:
-        self.spin, self.change, self.fired = spin, change, False
+        self.spin, self.change, self.fired, self.spin_fired = spin, change, False, -1
 
     def __call__(self, value: Any, builder: RoundBuilder) -> Any:
         if self.fired or builder.spin < self.spin:
@@ -352,7 +364,7 @@ class Once:
         changed = self.change(copy.deepcopy(value), builder)
         if changed is None or changed == value:
             return value
-        self.fired = True
+        self.fired, self.spin_fired = True, builder.spin
         return changed
 
 
@@ -391,6 +403,21 @@ def swap_two(board: Any, builder: RoundBuilder) -> Any:
     for cells in (symbols, values):
         cells[a], cells[b] = cells[b], cells[a]
     return (tuple(symbols), tuple(values)) if symbols[a] != symbols[b] else None
+
+
+def hang_on(board: Any, builder: RoundBuilder) -> Any:
+    """A symbol stays where it was before the tumble; what is between it and its place moves up around it."""
+    tumble = builder.events[-1]
+    for cell in range(30) if isinstance(tumble, Tumble) else ():
+        gaps = sum(other // 5 == cell // 5 and other > cell for other in tumble.removed_cells)
+        if cell in tumble.removed_cells or not gaps:
+            continue
+        symbols, values = map(list, board)
+        for cells in (symbols, values):
+            cells.insert(cell, cells.pop(cell + gaps))
+        if tuple(symbols) != board[0]:
+            return tuple(symbols), tuple(values)
+    return None
 
 
 def replace_new(new: Any, builder: RoundBuilder) -> Any:
@@ -436,6 +463,7 @@ PLAYED: dict[str, tuple[Callable[[int], Hooks], str, set[str], set[str]]] = {
         once("spin_multiplier", total_anyway), "buy", {"spin_multiplier"}, {"money"},
     ),
     "two different cells swapped after a tumble": (once("board", swap_two), "buy", {"board_fall"}, {"money", "integrity"}),
+    "a symbol that did not fall": (once("board", hang_on), "buy", {"board_fall"}, {"money", "integrity"}),
     "other symbols fall in": (once("new_symbols", replace_new), "buy", {"refill"}, {"money", "integrity"}),
     "a tumble missing": (once("removed", lambda r, b: () if r else None), "buy", {"tumble_missing"}, {"money", "integrity"}),
     "a win missed on the board": (once("wins", lambda w, b: w[:-1] if w else None), "buy", {"win_missing"}, {"money"}),

@@ -17,7 +17,8 @@ from audit_reports.options import (
     UsageError,
     ZoneOption,
     check_game_known,
-    ledger_path,
+    history_path,
+    named_ledger,
     parse_time,
 )
 from audit_reports.output import follow, note, print_json, print_line, table, time_text
@@ -79,7 +80,7 @@ def find(
         check_game_known(game)
     if status and status not in STATUSES:
         raise UsageError("--status", " or ".join(STATUSES), status)
-    opened = RoundLedger.open_for_reading(ledger_path(ledger))
+    opened = RoundLedger.open_for_reading(named_ledger(ledger))
     try:
         win_min_minor = parse_amount(win_min, currency) if win_min else None
         wanted = _filter(opened, account, since, until, zone)
@@ -119,11 +120,11 @@ def history(
     """
     if context.invoked_subcommand is not None:
         return
-    from ledger.history import compare, default_history_path, round_rows
+    from ledger.history import compare, round_rows
     from ledger.rounds import RoundLedger
 
-    path = ledger_path(ledger)
-    model = Path(history_file) if history_file else default_history_path(path)
+    path = named_ledger(ledger)
+    model = history_path(path, history_file)
     opened = RoundLedger.open_for_reading(path)
     try:
         wanted = _filter(opened, account, since, until, zone)
@@ -191,11 +192,10 @@ def build(ledger: LedgerOption = "ledger.db", history_file: HistoryOption = "", 
     Example: audit history build --ledger casino.db
     """
     from ledger.history import build as build_history
-    from ledger.history import default_history_path
     from ledger.rounds import RoundLedger
 
-    path = ledger_path(ledger)
-    model = Path(history_file) if history_file else default_history_path(path)
+    path = named_ledger(ledger)
+    model = history_path(path, history_file)
     opened = RoundLedger.open_for_reading(path)
     try:
         count = build_history(opened, model)

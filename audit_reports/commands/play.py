@@ -13,7 +13,7 @@ from audit_reports.options import (
     RulesOption,
     UsageError,
     keys_folder,
-    ledger_path,
+    named_ledger,
     parse_count,
 )
 from audit_reports.output import follow, note, print_json, print_line
@@ -56,7 +56,7 @@ def play(
     round_count = parse_count(rounds, "--rounds")
     chosen = game_of_rules(load_rules(Path(rules))) if rules else installed_game(game)
     check_mode(chosen.rules, mode)
-    path = ledger_path(ledger)
+    path = named_ledger(ledger)
     opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
     try:
         row = _account(opened, account, currency)

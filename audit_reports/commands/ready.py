@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from audit_reports.options import JsonOption, KeysOption, LedgerOption, keys_folder, ledger_path
+from audit_reports.options import JsonOption, KeysOption, LedgerOption, keys_folder, named_ledger
 from audit_reports.output import print_json, print_line
 
 __all__ = ["register"]
@@ -39,7 +39,7 @@ def init(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: Jso
     from ledger.keys import load_verifier_key
     from ledger.rounds import RoundLedger
 
-    path = ledger_path(ledger)
+    path = named_ledger(ledger)
     folder = keys_folder(path, keys)
     made = RoundLedger.create(path, folder)
     try:
@@ -64,7 +64,7 @@ def doctor(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: J
     """
     from audit_reports.health import diagnose
 
-    path = ledger_path(ledger)
+    path = named_ledger(ledger)
     points = diagnose(path, keys_folder(path, keys))
     if as_json:
         print_json({"schema": "doctor/1", "points": [point._asdict() for point in points]})

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageError, ledger_path
+from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageError, named_ledger
 from audit_reports.output import follow, note, print_json, print_line
 
 __all__ = ["FileUnreadableError", "register"]
@@ -52,7 +52,7 @@ def export(
     from ledger.export import export_all, export_round
     from ledger.rounds import RoundLedger
 
-    opened = RoundLedger.open_for_reading(ledger_path(ledger))
+    opened = RoundLedger.open_for_reading(named_ledger(ledger))
     try:
         if all_:
             lines = export_all(opened, is_canonical=canonical)

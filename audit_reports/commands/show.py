@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageError, ledger_path
+from audit_reports.options import JsonOption, LedgerOption, RulesOption, UsageError, named_ledger
 from audit_reports.output import is_coloured, note, print_json
 from replay.verdict import EXIT_FINDINGS
 
@@ -37,7 +37,7 @@ def show(
     from audit_reports.round_source import read_report
     from audit_reports.terminal_view import print_round
 
-    report, findings = read_report(ledger_path(ledger), round_, Path(rules) if rules else None)
+    report, findings = read_report(named_ledger(ledger), round_, Path(rules) if rules else None)
     wanted = spin if spin >= 0 else None
     if wanted is not None and wanted not in [each.spin_index for each in report.spins]:
         raise UsageError("--spin", f"a spin of the round, 0 to {len(report.spins) - 1}", str(spin))

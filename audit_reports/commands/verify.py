@@ -2,11 +2,12 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from audit_reports.options import (
+    CheckpointOption,
     JsonOption,
     KeysOption,
     LedgerOption,
@@ -14,15 +15,17 @@ from audit_reports.options import (
     SinceOption,
     UntilOption,
     UsageError,
+    VkeyOption,
     ZoneOption,
     check_game_known,
     job_count,
     keys_folder,
-    ledger_path,
+    named_ledger,
     parse_count,
     parse_time,
 )
 from audit_reports.output import follow, print_json, print_line, table
+from ledger.address import LedgerPlace
 
 __all__ = ["register"]
 
@@ -47,6 +50,9 @@ def verify(
     sample: Annotated[str, typer.Option("--sample", help="With --all: this many rounds, evenly spread over the record.")] = "",
     referee: Annotated[bool, typer.Option("--referee", help="With --all: kept for scripts; the referee always runs.")] = False,
     rules: RulesOption = "",
+    checkpoints: CheckpointOption = None,
+    vkeys: VkeyOption = None,
+    round_keys: Annotated[str, typer.Option("--round-keys", help="Keys of settled rounds, as `audit seeds release` wrote them.")] = "",
     ledger: LedgerOption = "ledger.db",
     keys: KeysOption = "",
     as_json: JsonOption = False,
@@ -58,28 +64,48 @@ def verify(
     del referee
     if bool(round_) == all_:
         raise UsageError("--round, --all", "one of them", "both" if all_ else "neither")
-    path = ledger_path(ledger)
-    file_rules = None
-    if rules:
-        from engines.rules import load_rules
-
-        file_rules = load_rules(Path(rules))
+    path = named_ledger(ledger)
+    evidence = _load_evidence(keys_folder(path, keys), rules, checkpoints, vkeys, round_keys)
     if round_ and len(round_) < PREFIX_MIN and not round_.startswith("ext:"):
         raise UsageError("--round", f"an id, at least {PREFIX_MIN} characters of one, or ext:REF", round_)
     if game:
         check_game_known(game)
     if round_:
-        sys.exit(_verify_one(path, keys_folder(path, keys), round_, file_rules, is_draws=draws, as_json=as_json))
+        sys.exit(_verify_one(path, round_, evidence, is_draws=draws, as_json=as_json))
     from ledger.history import RoundFilter
 
     wanted = RoundFilter(
         account_ref=account, since_us=parse_time(since, "--since", zone), until_us=parse_time(until, "--until", zone), game=game
     )
     sample_count = parse_count(sample, "--sample") if sample else None
-    sys.exit(_verify_all(path, keys_folder(path, keys), wanted, file_rules, sample_count, job_count(jobs), as_json=as_json))
+    sys.exit(_verify_all(path, wanted, evidence, sample_count, job_count(jobs), as_json=as_json))
 
 
-def _verify_one(path: Path, keys: Path, wanted: str, rules: Any, *, is_draws: bool, as_json: bool) -> int:
+class _Evidence(NamedTuple):
+    """What the record is verified with, beside itself."""
+
+    keys_dir: Path
+    rules: Any
+    anchors: Any
+    round_keys: dict[str, bytes]
+
+
+def _load_evidence(keys_dir: Path, rules: str, checkpoints: list[str] | None, vkeys: list[str] | None, round_keys: str) -> _Evidence:
+    from replay.anchors import load_anchors
+
+    file_rules, released = None, {}
+    if rules:
+        from engines.rules import load_rules
+
+        file_rules = load_rules(Path(rules))
+    if round_keys:
+        from replay.round_keys import load_round_keys
+
+        released = load_round_keys(Path(round_keys))
+    return _Evidence(keys_dir, file_rules, load_anchors(checkpoints or [], vkeys or []), released)
+
+
+def _verify_one(path: LedgerPlace, wanted: str, evidence: _Evidence, *, is_draws: bool, as_json: bool) -> int:
     from ledger.errors import RoundUnknown
     from ledger.rounds import RoundLedger
     from replay.verdict import exit_status
@@ -91,7 +117,7 @@ def _verify_one(path: Path, keys: Path, wanted: str, rules: Any, *, is_draws: bo
             round_id = ledger.find_round(wanted)
         except RoundUnknown:
             round_id = wanted
-        verifier = Verifier(ledger, keys_dir=keys, rules=rules)
+        verifier = Verifier(ledger, **evidence._asdict())
         verification = verifier.verify(round_id)
         drawn = verifier.draws(verification) if is_draws else None
     finally:
@@ -114,12 +140,12 @@ def _verify_one(path: Path, keys: Path, wanted: str, rules: Any, *, is_draws: bo
     return exit_status(verification.verdict, verification.findings)
 
 
-def _verify_all(path: Path, keys: Path, wanted: Any, rules: Any, sample_count: int | None, jobs: int, *, as_json: bool) -> int:
+def _verify_all(path: LedgerPlace, wanted: Any, evidence: _Evidence, sample_count: int | None, jobs: int, *, as_json: bool) -> int:
     from audit_reports.verdict_view import summary_json, summary_lines, verdict_json, verdict_lines
     from replay.bulk import BulkSummary, plan_bulk, verify_bulk
     from replay.verdict import EXIT_CLEAN, EXIT_FINDINGS
 
-    plan = plan_bulk(path, keys, wanted, rules=rules, sample_count=sample_count)
+    plan = plan_bulk(path, wanted=wanted, sample_count=sample_count, **evidence._asdict())
     summary = BulkSummary()
     for verification in follow(verify_bulk(plan, summary, job_count=jobs), what="rounds", total=plan.round_count):
         if verification is None:

@@ -1,12 +1,13 @@
 """The boards of one spin: drops against strips, falls and refills, and the tumbles between them."""
 
+from itertools import islice, product
 from typing import NamedTuple
 
 from engines.game_events import Drop, Tumble
 from replay.referee.grammar import SpinRecord, Step
 from replay.referee.scatter_pays import board_wins, refill, removed_counts
 from replay.referee.wins import DropWins, check_wins
-from replay.referee.world import UNKNOWN_VALUE, SpinScene, World, after_tumble, as_expected, can_tumble, distinct, played_out
+from replay.referee.world import UNKNOWN_VALUE, WORLDS_MAX, SpinScene, World, after_tumble, as_expected, can_tumble, distinct, played_out
 
 __all__ = ["SpinBoards", "walk_boards"]
 
@@ -42,6 +43,7 @@ def walk_boards(scene: SpinScene, record: SpinRecord) -> SpinBoards:
         wins = check_wins(scene, worlds, step, number)
         worlds = wins.worlds
         recorded_minor += sum(win.win_minor for _, win in step.wins)
+        scene.is_diverged |= scene.limit_fault is not None and bool(step.wins)
         if step.tumble is not None:
             worlds = _check_tumble(scene, wins, step.tumble, number)
         number += 1
@@ -88,7 +90,7 @@ def _first_drop(scene: SpinScene, record: SpinRecord, step: Step) -> list[World]
     if not _are_stops(scene, scene.strip_set, drop):
         want = f"{tables.reels} positions on the strips of set {tables.set_name(scene.strip_set)}"
         scene.notebook.add("stops", "integrity", index, "drop 0", what="stops", want=want, got=list(drop.stops))
-        return _first_values(scene, [world._replace(tops=(), shown=())], index, drop)
+        return _first_values(scene, [world._replace(tops=())], index, drop)
     if _board_at(scene, scene.strip_set, drop.stops) != drop.symbols:
         return _off_the_strips(scene, record, index, drop, world)
     return _first_values(scene, [world], index, drop)
@@ -133,9 +135,8 @@ def _off_the_strips(scene: SpinScene, record: SpinRecord, index: int, drop: Drop
     else:
         _note_cells(scene, index, 0, "board_stops", bad, wanted, drop.symbols, "ALL-2")
     worlds = [world._replace(is_right=bool(by_stops)), world._replace(board=wanted)]
-    for reel in by_stops:
-        for at in tops[reel][1:]:
-            worlds.append(world._replace(tops=(*drop.stops[:reel], at, *drop.stops[reel + 1 :])))
+    others_that_show = product(*(positions[1:] or positions for positions in tops))
+    worlds += [world._replace(tops=stops) for stops in islice(others_that_show, WORLDS_MAX - len(worlds))]
     if by_stops:
         by_strips = _with_told_values(scene, worlds[1], drop, (UNKNOWN_VALUE,) * tables.cell_count)
         as_shown = _first_values(scene, [each for each in worlds if each.board == drop.symbols], index, drop)
@@ -225,11 +226,11 @@ def _drop_without_tumble(scene: SpinScene, wins: DropWins, before: Step, step: S
     return _fallen_drop(scene, distinct(found), step)
 
 
-def _note_tumble_missing(scene: SpinScene, step: Step, index: int, wins: DropWins) -> None:
+def _note_tumble_missing(scene: SpinScene, step: Step, index: int, wins: DropWins) -> int:
     removed = next((removal for removal in wins.removals if removal), wins.recorded)
     at = step.wins[-1][0] if step.wins else index
     want = f"a tumble that removes cells {list(removed)}"
-    scene.notebook.add("tumble_missing", "open", at, "", what="tumble", want=want, got="no tumble")
+    return scene.notebook.add("tumble_missing", "open", at, "", what="tumble", want=want, got="no tumble")
 
 
 def _check_values(scene: SpinScene, worlds: list[World], index: int, drop: Drop, drop_index: int) -> list[World]:
@@ -343,9 +344,10 @@ def _check_tumble(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], 
     elif tumble.removed_cells not in allowed:
         want = list(wins.removals[0] or wins.recorded)
         add("removed_cells", "open", index, where, what="removed cells", want=want, got=list(tumble.removed_cells))
-    if any(allowed) and all(limited) and not scene.is_limit_noted:
-        add("limit_ignored", "open", index, where, what="tumble", want="none past a technical limit", got="a tumble", assumption="ALL-5")
-        scene.is_limit_noted = True
+    if any(allowed) and all(limited) and scene.limit_fault is None and not scene.is_past_end:
+        scene.limit_fault = add(
+            "limit_ignored", "open", index, where, what="tumble", want="none past a technical limit", got="a tumble", assumption="ALL-5"
+        )
     _check_refill(scene, wins, placed, where)
     found: list[World] = []
     for world, removal in zip(wins.worlds, wins.removals, strict=True):
@@ -402,7 +404,7 @@ def _at_rest(scene: SpinScene, record: SpinRecord, wins: DropWins, worlds: list[
         scene.is_limited = True
         return worlds
     if last.wins and all(wins.removals):
-        _note_tumble_missing(scene, last, record.index_last, wins)
+        scene.stop_fault = _note_tumble_missing(scene, last, record.index_last, wins)
     as_it_lies = [world._replace(is_right=False) for world in worlds]
     return distinct(as_it_lies + [played_out(scene, world) for world in worlds if world.is_right])
 

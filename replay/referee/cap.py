@@ -12,12 +12,13 @@ __all__ = ["CapOutcome", "check_cap"]
 
 
 class CapOutcome(NamedTuple):
-    """Whether the cap was hit (`yes`, `maybe`, `no`) and what may have been cut and awarded."""
+    """Whether the cap was hit (`yes`, `due` where that is missing, `maybe`, `no`), what may have been cut and awarded."""
 
     hit: str
     cuts: tuple[int, ...]
     awarded: tuple[int, ...]
     is_faulty: bool = False
+    fault: int | None = None  # number of the finding
 
 
 def check_cap(
@@ -48,8 +49,8 @@ def check_cap(
         return CapOutcome("maybe", cuts, awarded)
     (total, amount), award = next(iter(hits.items()))
     want = f"a cap_hit that awards {award} of {amount} on top of {total}"
-    notebook.add("cap_missing", "open", index, what, what="win cap", want=want, got="no cap_hit", assumption="ALL-1")
-    return CapOutcome("maybe", cuts, awarded, is_faulty=True)
+    number = notebook.add("cap_missing", "open", index, what, what="win cap", want=want, got="no cap_hit", assumption="ALL-1")
+    return CapOutcome("due", cuts, awarded, is_faulty=True, fault=number)
 
 
 def _check_recorded(
@@ -65,7 +66,7 @@ def _check_recorded(
     if not hits:
         amounts = {amount for _, amount in awards}
         want = f"no cap_hit below {cap_minor}"
-        notebook.add(
+        number = notebook.add(
             "cap_invented",
             "open",
             index,
@@ -75,18 +76,18 @@ def _check_recorded(
             got=f"cap_hit that awards {event.awarded_minor}",
             assumption="ALL-1",
         )
-        return CapOutcome("maybe", (0, cut_told), (*amounts, event.awarded_minor), is_faulty=True)
+        return CapOutcome("maybe", (0, cut_told), (*amounts, event.awarded_minor), is_faulty=True, fault=number)
     totals = {total for total, _ in hits}
     rooms = {*hits.values(), max(cap_minor - event.total_before_minor, 0)}
     wanted = (("total_before_minor", totals), ("uncapped_minor", {amount for _, amount in hits}), ("awarded_minor", rooms))
     for name, allowed in wanted:
         got = getattr(event, name)
         if got not in allowed:
-            notebook.add("cap_hit", "money", index, what, what=f"{name} of the win cap", want=min(allowed), got=got)
+            number = notebook.add("cap_hit", "money", index, what, what=f"{name} of the win cap", want=min(allowed), got=got)
             break
     else:
         return CapOutcome(
             "yes", (cut_told, *(amount - award for (_, amount), award in hits.items())), (event.awarded_minor, *hits.values())
         )
     cuts = {cut_told, *(amount - room for (_, amount) in hits for room in (*rooms, event.awarded_minor))}
-    return CapOutcome("yes", tuple(cuts), (event.awarded_minor, *hits.values()), is_faulty=True)
+    return CapOutcome("yes", tuple(cuts), (event.awarded_minor, *hits.values()), is_faulty=True, fault=number)

@@ -25,6 +25,7 @@ Placed = tuple[int, GameEvent]
 RANKS = {"multiplier_change": 1, "cap_hit": 2, "prize": 3, "feature_trigger": 5, "spin_ended": 6, "feature_ended": 7}
 _AT_REST = frozenset({"multiplier_change", "cap_hit", "prize", "feature_trigger", "spin_ended"})
 FOLLOWING = {
+    "": frozenset({"spin_started"}),  # the start of the round
     "spin_started": frozenset({"drop"}),
     "drop": _AT_REST | {"win"},
     "win": _AT_REST | {"win", "tumble"},
@@ -80,7 +81,7 @@ def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord
         before = placed
         if isinstance(event, SpinStarted):
             spins.append(SpinRecord(index, start=(index, event)))
-        elif spin is None or (spin.ended is not None and isinstance(event, Drop) and event.stops):
+        elif spin is None or (isinstance(event, Drop) and event.stops and (spin.ended is not None or (spin.rank and not event.drop_index))):
             notebook.spin_index = len(spins)
             notebook.add("spin_started_missing", "integrity", index, "", what="first event", want="spin_started", got=event.kind)
             spins.append(SpinRecord(index))
@@ -98,19 +99,29 @@ def _faults(kinds: Sequence[str]) -> int:
 
 def _in_order(events: Sequence[Placed], notebook: Notebook) -> Sequence[Placed]:
     """Return the events with neighbours that changed places put right, which is a finding for each pair."""
-    kinds = [event.kind for _, event in events]
+    kinds = ["", *(event.kind for _, event in events)]
     if _faults(kinds) < 2:
         return events
-    ordered = list(events)
-    for place in range(len(kinds) - 1):
+    ordered = [events[0], *events]  # numbered as `kinds`
+    for place in range(1, len(kinds) - 1):
         first, end = max(place - 2, 0), place + 4
         swapped = [*kinds[first:place], kinds[place + 1], kinds[place], *kinds[place + 2 : end]]
         if kinds[place + 1] not in FOLLOWING[kinds[place]] and _faults(kinds[first:end]) > 1 and not _faults(swapped):
+            if kinds[place : place + 3] == ["tumble", "win", "drop"] and _is_won_on(ordered[place + 1], ordered[place + 2]):
+                continue
             notebook.spin_index = max(kinds[: place + 1].count("spin_started") - 1, 0)
             _misplaced(notebook, ordered[place], f"{kinds[place + 1]} before {kinds[place]}")
             ordered[place : place + 2] = ordered[place + 1], ordered[place]
             kinds[first:end] = swapped
-    return ordered
+    return ordered[1:]
+
+
+def _is_won_on(win: Placed, drop: Placed) -> bool:
+    """Return whether a win's cells hold its symbol on the board of a drop."""
+    assert isinstance(win[1], Win)
+    assert isinstance(drop[1], Drop)
+    held = {drop[1].symbols[cell] for cell in win[1].cells if cell < len(drop[1].symbols)}
+    return held == {win[1].symbol}
 
 
 def _misplaced(notebook: Notebook, placed: Placed, want: str) -> None:

@@ -4,7 +4,7 @@ Each recorded value leaves those plans that it agrees with; one that agrees with
 on with the plans as they are and with what they become under the recorded value.
 """
 
-from engines.game_events import CapHit
+from engines.game_events import CapHit, Prize
 from replay.referee.board import SpinBoards
 from replay.referee.cap import CapOutcome, check_cap
 from replay.referee.grammar import SpinRecord
@@ -18,7 +18,7 @@ from replay.referee.world import SpinScene
 __all__ = ["check_rest"]
 
 
-def check_rest(scene: SpinScene, record: SpinRecord, boards: SpinBoards, standing: Standing, cap_minor: int) -> None:
+def check_rest(scene: SpinScene, record: SpinRecord, boards: SpinBoards, standing: Standing, cap_minor: int, *, is_last: bool) -> None:
     """Check what stands after a spin's last drop and bring `standing` up to date."""
     if not boards.worlds:
         _take_as_told(record, standing)
@@ -30,6 +30,7 @@ def check_rest(scene: SpinScene, record: SpinRecord, boards: SpinBoards, standin
     fits = _check_spin_multiplier(scene, record, fits)
     capped, prize_capped, fits = _check_money(scene, record, fits, standing, cap_minor)
     hit = capped.hit if capped.hit != "no" else prize_capped.hit
+    standing.spin_faults += [cap.fault for cap in (capped, prize_capped) if cap.fault is not None]
     check_trigger(scene, record, fits, rights, standing, hit)
     award_before = standing.totals
     _check_ended(scene, record, fits, standing, (capped, prize_capped))
@@ -38,8 +39,22 @@ def check_rest(scene: SpinScene, record: SpinRecord, boards: SpinBoards, standin
         _carry_multiplier(scene, rights, standing, after)
     if hit != "no" and not standing.is_over_reported and scene.tables.readings["ALL-1"] != 2:
         standing.over = "capped" if hit == "yes" else "maybe"
+        if hit == "due":
+            standing.spins_right = standing.free_played
     elif scene.is_limited and not standing.over:
         standing.over = "limit"
+    _follow_faults(scene, standing, is_last=is_last)
+
+
+def _follow_faults(scene: SpinScene, standing: Standing, *, is_last: bool) -> None:
+    """Go on from a limit that was ignored, or from one that a game may have taken as reached."""
+    if scene.limit_fault is not None and not standing.is_over_reported:
+        standing.spin_faults.append(scene.limit_fault)
+        standing.is_over_reported = True
+        standing.spins_right = standing.free_played
+    if scene.stop_fault is not None and is_last and not standing.over:
+        standing.spin_faults.append(scene.stop_fault)
+        standing.over = "stopped"
 
 
 def _index_at_rest(record: SpinRecord) -> int:
@@ -117,9 +132,9 @@ def _check_money(
     wins = distinct_values([plan.wins_minor * plan.spin_multiplier for plan in plans])
     before: Options = (0,) if scene.tables.readings["ALL-1"] == 2 else standing.totals
     win_cap, prize_cap = record.cap_of_win, record.cap_of_prize
-    if win_cap is not None and record.prize is None and prize_cap is None and before is not None:
+    if win_cap is not None and prize_cap is None and before is not None:
         is_of_win = any(cap_award(total, win, cap_minor) is not None for total in before for win in wins)
-        if not is_of_win and any(plan.prize_pay_x100 for plan in plans):
+        if not is_of_win and any(plan.prize_pay_x100 for plan in plans) and _is_cap_of_prize(scene, win_cap, record.prize):
             win_cap, prize_cap = None, win_cap
     if standing.is_over_reported:
         capped = _past_the_cap(win_cap or prize_cap, wins)
@@ -135,6 +150,18 @@ def _check_money(
         scene.notebook, prize_cap, what="scatter prize", index=index, before=after, amounts=prizes, cap_minor=cap_minor
     )
     return capped, prize_capped, plans
+
+
+def _is_cap_of_prize(scene: SpinScene, recorded: tuple[int, CapHit], prize: tuple[int, Prize] | None) -> bool:
+    """Return whether a cap that no win reaches is that of the prize, which should stand before it."""
+    index, event = recorded
+    if prize is None:
+        return True
+    if event.uncapped_minor != prize[1].prize_minor:
+        return False
+    want, got = "prize before cap_hit", f"cap_hit at index {index}"
+    scene.notebook.add("event_order", "integrity", index, "event cap_hit", what="order", want=want, got=got)
+    return True
 
 
 def _past_the_cap(recorded: tuple[int, CapHit] | None, wins: tuple[int, ...]) -> CapOutcome:
@@ -156,8 +183,8 @@ def _check_prize(scene: SpinScene, record: SpinRecord, plans: list[Plan], standi
         paying = [plan for plan in plans if plan.prize_pay_x100]
         if capped.hit == "yes":
             return none
-        if capped.hit == "maybe" or len(paying) < len(plans):
-            return none if capped.hit == "maybe" else [plan for plan in plans if not plan.prize_pay_x100]
+        if capped.hit in ("maybe", "due") or len(paying) < len(plans):
+            return none if capped.hit != "no" else [plan for plan in plans if not plan.prize_pay_x100]
         want = f"{paying[0].prize_minor(scene.bet_minor)} for {paying[0].scatters} scatters"
         hung = "MLP-4" if scene.is_free else None
         scene.notebook.add(

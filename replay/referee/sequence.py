@@ -75,10 +75,11 @@ def _walk(events: Sequence[tuple[int, GameEvent]], tables: RefereeTables, mode: 
         notebook.spin_index = spin
         spin, strip_sets = check_start(tables, notebook, record, following, standing, mode=mode, spin=spin, cap_minor=cap_minor)
         scene = SpinScene(tables, notebook, spin=spin, bet_minor=bet_minor, strip_sets=strip_sets)
+        scene.is_past_end = standing.is_over_reported
         boards = walk_boards(scene, record)
         if spin == 0 and tables.is_bought(mode):
             _check_bought_board(scene, record)
-        check_rest(scene, record, boards, standing, cap_minor)
+        check_rest(scene, record, boards, standing, cap_minor, is_last=following is None)
         if record.feature_ended is not None:
             _check_feature_ended(tables, notebook, record, following, standing)
         spin += 1
@@ -122,7 +123,9 @@ def _check_feature_ended(
                 "feature_ended_early", "integrity", index, "feature_ended", what="event", want=want, got="the end of the free spins"
             )
         return
-    counts = {standing.free_played, standing.spins_right, standing.free_played - standing.free_unowed}
+    counts = {standing.free_played, standing.free_played - standing.free_unowed}
+    if not standing.over and standing.free_played < tables.rules.limits.free_spins:
+        counts.add(standing.spins_right)  # where the last spins are missing
     if event.spins_played not in counts:
         want_count = standing.free_played
         notebook.add("spins_played", "integrity", index, "feature_ended", what="free spins played", want=want_count, got=event.spins_played)
@@ -151,7 +154,6 @@ def _check_end(
     if not records:
         notebook.add("spins_unplayed", "open", -1, "", what="round", want="a spin", got="no game event")
         return
-    last = records[-1]
     index = events[-1][0]
     left = standing.spins_left
     is_owed = left is not None and all(left) and not standing.over and not standing.is_over_reported
@@ -162,7 +164,9 @@ def _check_end(
             "spins_unplayed", "integrity", index, "", what="free spins left", want=f"{left[0]} spins more", got="the end of the round"
         )
         standing.spin_faults.append(number)
-    elif standing.free_played and last.feature_ended is None:
+        standing.over = "stopped"
+        return
+    if standing.free_played and not any(record.feature_ended for record in records):
         got = "the end of the round"
         notebook.add("feature_ended_missing", "integrity", index, "feature_ended", what="event", want="the end of the free spins", got=got)
     if standing.over == "limit":
@@ -183,7 +187,13 @@ def _weigh_spins(notebook: Notebook, standing: Standing) -> None:
 
 
 def _totals(records: list[SpinRecord], standing: Standing) -> RoundTotals:
-    ended = {"": ("played",), "capped": ("capped",), "limit": ("limit",), "maybe": ("capped", "played")}[standing.over]
+    ended = {
+        "": ("played",),
+        "capped": ("capped",),
+        "limit": ("limit",),
+        "maybe": ("capped", "played"),
+        "stopped": ("played", "capped", "limit"),
+    }[standing.over]
     if standing.is_over_reported:
         ended = tuple(dict.fromkeys((*ended, "capped", "played", "limit")))
     if standing.is_award_unknown or not records:

@@ -11,13 +11,13 @@ __all__ = ["check_trigger"]
 
 
 def check_trigger(scene: SpinScene, record: SpinRecord, plans: list[Plan], rights: list[Plan], standing: Standing, hit: str) -> None:
-    """Check the trigger or retrigger of a spin at rest; `hit` says whether the cap took it (`yes`, `maybe`, `no`)."""
+    """Check the trigger or retrigger of a spin at rest; `hit` says whether the cap took it, as in `CapOutcome`."""
     spins = distinct_values([plan.spins for plan in plans])
     if hit == "yes":
         spins = (0,)
-    elif hit == "maybe":
+    elif hit != "no" or scene.stop_fault is not None:
         spins = distinct_values((*spins, 0))
-    right = rights[0].spins if rights and hit == "no" else max(spins)
+    right = 0 if hit == "due" else rights[0].spins if rights and hit == "no" else max(spins)
     standing.spins_right += right
     if record.trigger is None:
         if 0 not in spins:

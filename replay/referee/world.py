@@ -6,7 +6,18 @@ from replay.referee.notebook import Notebook
 from replay.referee.scatter_pays import board_after, board_wins, fallen, refill, removed_counts, union_cells
 from replay.referee.tables import RefereeTables
 
-__all__ = ["UNKNOWN_VALUE", "SpinScene", "World", "after_tumble", "as_expected", "can_tumble", "distinct", "played_out", "values_after"]
+__all__ = [
+    "UNKNOWN_VALUE",
+    "WORLDS_MAX",
+    "SpinScene",
+    "World",
+    "after_tumble",
+    "as_expected",
+    "can_tumble",
+    "distinct",
+    "played_out",
+    "values_after",
+]
 
 UNKNOWN_VALUE = -1  # of a heart that has just fallen in: it is drawn, no rule tells it
 WORLDS_MAX = 8
@@ -17,8 +28,8 @@ NewSymbols = tuple[tuple[int, ...], ...]
 class World(NamedTuple):
     """A board, its hearts, where the strips stand and what the spin has won up to here.
 
-    `tops` and `shown` are one number a reel: the strip position in the top row and how many positions the spin has
-    shown; empty where the stops are not known. `is_right` says that no fault led here.
+    `tops` and `shown` are one number a reel: the strip position in the top row, empty where the stops are not known,
+    and how many positions the spin has shown, empty where a drop is missing. `is_right` says that no fault led here.
     """
 
     board: tuple[int, ...]
@@ -39,8 +50,10 @@ class SpinScene:
         self.strip_sets = strip_sets  # the recorded one first, then those it should have been
         self.strip_set = strip_sets[0]
         self.is_diverged = False
+        self.is_past_end = False  # the round should have ended before this spin, which is reported
         self.is_limited = False  # at rest by a technical limit
-        self.is_limit_noted = False  # played past it, which is reported
+        self.limit_fault: int | None = None  # the finding that it was played past one
+        self.stop_fault: int | None = None  # the finding that a tumble is missing at rest
         self.boards: list[tuple[int, ...]] = []  # as recorded, by drop
         self.multiplier_faults: list[int] = []  # findings that may weigh on later spins
 

@@ -84,6 +84,16 @@ CASES = [
         4,
         "seed key for epoch 1: want one that opens it, got another; name this ledger's own keys with --keys or AUDIT_KEYS",
     ),
+    (
+        errors.EpochNotRevealable(3, "a closed epoch", "an open one", "close it with `audit seeds rotate`"),
+        2,
+        "seed of epoch 3: want a closed epoch, got an open one; close it with `audit seeds rotate`",
+    ),
+    (
+        errors.RoundNotSettled("r"),
+        2,
+        "key of round r: want a settled round, got one in play; its key would disclose what is to come",
+    ),
     (errors.EpochUnknown(4), 4, "sealed seed of epoch 4: want one, got none; the table was altered, restore it from a backup"),
     (errors.EpochEnded(4), 4, "epoch 4: want it open, got it closed; start another"),
     (errors.AccountUnknown("bob"), 2, "account bob: want a known name or reference, got none; `audit history` lists the rounds of all accounts, `audit play --account NAME` opens one"),

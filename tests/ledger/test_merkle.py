@@ -122,3 +122,125 @@ def test_leaf_bytes_take_what_an_altered_row_may_hold(stream, first, last, recor
 def test_append_form_tells_lists_of_events_apart(left, right):
     """Two different lists of events never have the same append form."""
     assert (merkle.append_form(left) == merkle.append_form(right)) == (left == right)
+
+
+def naive_consistency(old, hashes, is_whole=True):
+    """SUBPROOF of RFC 6962, 2.1.2."""
+    if old == len(hashes):
+        return [] if is_whole else [naive_root(hashes)]
+    split = max(2**power for power in range(7) if 2**power < len(hashes))
+    if old <= split:
+        return [*naive_consistency(old, hashes[:split], is_whole), naive_root(hashes[split:])]
+    return [*naive_consistency(old - split, hashes[split:], False), naive_root(hashes[:split])]
+
+
+HASHES = [hashlib.sha256(bytes([number])).digest() for number in range(65)]
+ROOTS = [naive_root(HASHES[:size]) for size in range(66)]
+
+
+def node_reader(hashes):
+    nodes = grown(hashes)[1]
+    return lambda level, node_index: nodes[level, node_index]
+
+
+def test_every_pair_of_sizes_has_its_consistency_proof():
+    """For all sizes from 0 to 65 the proof from stored subtrees is the RFC's, and proves these two roots and no others."""
+    node_at = node_reader(HASHES)
+    for size_to in range(66):
+        assert merkle.root_of_size(size_to, node_at) == ROOTS[size_to]
+        for size_from in range(size_to + 1):
+            path = merkle.consistency_path(size_from, size_to, node_at)
+            assert path == (naive_consistency(size_from, HASHES[:size_to]) if size_from else [])
+            assert len(path) <= 2 * size_to.bit_length()
+            assert merkle.is_consistent(size_from, ROOTS[size_from], size_to, ROOTS[size_to], path)
+            assert not merkle.is_consistent(size_from, bytes(32), size_to, ROOTS[size_to], path)
+            if size_from:
+                assert not merkle.is_consistent(size_from, ROOTS[size_from], size_to, bytes(32), path)
+
+
+def test_consistency_proofs_read_few_subtrees():
+    """From a tree of a million leaves a proof reads no more than some dozens of stored subtrees."""
+    reads = []
+
+    def node_at(level, node_index):
+        reads.append((level, node_index))
+        return hashlib.sha256(b"%d %d" % (level, node_index)).digest()
+
+    merkle.consistency_path(654_321, 1_000_003, node_at)
+    assert len(reads) < 60
+
+
+def test_any_other_path_proves_nothing():
+    """Each byte of each hash flipped, a hash left out, doubled, added, or put in another place: refused, for sizes up to 20."""
+    node_at = node_reader(HASHES)
+    for size_to in range(2, 21):
+        for size_from in range(1, size_to):
+            path = merkle.consistency_path(size_from, size_to, node_at)
+            others = [path[:-1], path[1:], [*path, bytes(32)], [bytes(32), *path], [*path, path[-1]], [path[0], *path], []]
+            others += [path[:place] + path[place + 1 :] for place in range(len(path))]
+            if path[::-1] != path:
+                others.append(path[::-1])
+            for place, value in enumerate(path):
+                for byte in range(32):
+                    flipped = value[:byte] + bytes([value[byte] ^ 1]) + value[byte + 1 :]
+                    others.append([*path[:place], flipped, *path[place + 1 :]])
+            for other in others:
+                assert not merkle.is_consistent(size_from, ROOTS[size_from], size_to, ROOTS[size_to], other)
+
+
+@pytest.mark.parametrize(("size_from", "size_to"), [(-1, 3), (4, 3), (3, 3), (0, 3)])
+def test_sizes_that_need_no_path_take_none(size_from, size_to):
+    """Falling sizes are never consistent, and between equal ones, or from nothing, a path is one hash too much."""
+    assert not merkle.is_consistent(size_from, ROOTS[max(size_from, 0)], size_to, ROOTS[size_to], [bytes(32)])
+    if size_from > size_to or size_from < 0:
+        assert not merkle.is_consistent(size_from, ROOTS[max(size_from, 0)], size_to, ROOTS[size_to], [])
+
+
+# The leaves, roots and proofs that implementations of RFC 6962 have been tested with since the first one.
+PUBLISHED_LEAVES = [
+    bytes.fromhex(text) for text in ("", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f")
+]
+PUBLISHED_ROOTS = [
+    "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+    "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+    "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+    "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+    "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+    "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+    "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+    "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+]
+LEAF_1 = "96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7"
+LEAF_4 = "bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b"
+LEAVES_2_3 = "5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e"
+LEAVES_4_7 = "6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4"
+LEAVES_4_5 = "0ebc5d3437fbe2db158b9f126a1d118e308181031d0a949f8dededebc558ef6a"
+LEAVES_6_7 = "ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0"
+PUBLISHED_PATHS = [
+    (0, 1, []),
+    (0, 8, [LEAF_1, LEAVES_2_3, LEAVES_4_7]),
+    (5, 8, [LEAF_4, LEAVES_6_7, PUBLISHED_ROOTS[3]]),
+    (2, 3, [PUBLISHED_ROOTS[1]]),
+    (1, 5, [PUBLISHED_ROOTS[0], LEAVES_2_3, LEAF_4]),
+]
+PUBLISHED_CONSISTENCY = [
+    (1, 1, []),
+    (1, 8, [LEAF_1, LEAVES_2_3, LEAVES_4_7]),
+    (6, 8, [LEAVES_4_5, LEAVES_6_7, PUBLISHED_ROOTS[3]]),
+    (2, 5, [LEAVES_2_3, LEAF_4]),
+]
+
+
+def test_published_vectors():
+    """Roots, audit paths and consistency proofs are those that are published for RFC 6962."""
+    hashes = [merkle.leaf_hash(leaf) for leaf in PUBLISHED_LEAVES]
+    node_at = node_reader(hashes)
+    for size, root in enumerate(PUBLISHED_ROOTS, 1):
+        assert merkle.root_of_size(size, node_at).hex() == root
+    for index, size, path in PUBLISHED_PATHS:
+        assert [node.hex() for node in merkle.audit_path(index, size, node_at)] == path
+        assert merkle.root_of_path(index, size, hashes[index], list(map(bytes.fromhex, path))).hex() == PUBLISHED_ROOTS[size - 1]
+    for size_from, size_to, path in PUBLISHED_CONSISTENCY:
+        assert [node.hex() for node in merkle.consistency_path(size_from, size_to, node_at)] == path
+        old, new = (bytes.fromhex(PUBLISHED_ROOTS[size - 1]) for size in (size_from, size_to))
+        assert merkle.is_consistent(size_from, old, size_to, new, list(map(bytes.fromhex, path)))

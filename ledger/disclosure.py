@@ -1,0 +1,108 @@
+"""What is shown of seeds: the seed of a closed epoch to everybody, the keys of settled rounds to an auditor.
+
+A seed is revealed only when its epoch is closed and none of its rounds is in play; the key of a round in play never
+leaves the server, since it would disclose what each choice leads to (`rng/1`, items 1 and 2).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engines.rng import round_key, round_key_commitment
+from ledger.codec import event_bytes, parse_event
+from ledger.epochs import close_epoch
+from ledger.errors import EpochNotRevealable, EpochUnknown, KeyMismatch, RoundNotSettled, RoundUnknown
+from ledger.lifecycle_events import RoundOpened, RoundSettled, SeedRevealed
+from ledger.references import now_us
+from ledger.rounds import RoundLedger
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM
+
+__all__ = ["EpochState", "ReleasedKey", "epoch_states", "release_key", "reveal_seed", "rotate_epochs"]
+
+
+class EpochState(NamedTuple):
+    """A seed epoch as its events and its row say."""
+
+    epoch: int
+    status: str  # open, closed or revealed
+    round_count: int
+    seed_commitment: str
+
+
+class ReleasedKey(NamedTuple):
+    """The key of one settled round, in hex."""
+
+    round_id: str
+    round_key: str
+
+
+def epoch_states(ledger: RoundLedger) -> Iterator[EpochState]:
+    """Yield every epoch in the order of its number."""
+    last = ledger.store.last_epoch()
+    for number in range(1, (last.epoch if last else 0) + 1):
+        row = ledger.store.epoch(number)
+        if row is None:
+            continue
+        topics = [event.topic for event in ledger.store.stream_events(f"{EPOCH_STREAM}{number}")]
+        status = "revealed" if "seed_revealed/1" in topics else "closed" if row.is_closed else "open"
+        yield EpochState(number, status, row.next_nonce, row.seed_commitment)
+
+
+def rotate_epochs(ledger: RoundLedger) -> list[int]:
+    """Close every open epoch and return their numbers; each writer starts a new one at its next round."""
+    numbers = [state.epoch for state in epoch_states(ledger) if state.status == "open"]
+    for number in numbers:
+        close_epoch(ledger.store, number)
+    return numbers
+
+
+def rounds_in_play(ledger: RoundLedger, epoch: int) -> list[str]:
+    """Return the ids of an epoch's rounds that are not settled."""
+    found = []
+    for stream in ledger.store.streams(ACCOUNT_STREAM):
+        in_play = ledger.round_in_play(stream.removeprefix(ACCOUNT_STREAM))
+        if in_play is not None and in_play[1].epoch == epoch:
+            found.append(in_play[0])
+    return found
+
+
+def reveal_seed(ledger: RoundLedger, epoch: int) -> str:
+    """Record the seed of a closed epoch for everybody to see and return it in hex.
+
+    Raises EpochUnknown, EpochNotRevealable for one that is open or has rounds in play, KeyMismatch, LedgerReadOnly.
+    """
+    row = ledger.store.epoch(epoch)
+    if row is None:
+        raise EpochUnknown(epoch)
+    stream = f"{EPOCH_STREAM}{epoch}"
+    events = ledger.store.stream_events(stream)
+    for event in events:
+        if event.topic == "seed_revealed/1":
+            revealed = parse_event(event)
+            assert isinstance(revealed, SeedRevealed)
+            return revealed.server_seed
+    if not row.is_closed:
+        raise EpochNotRevealable(epoch, "a closed epoch", "an open one", "close it with `audit seeds rotate`")
+    in_play = rounds_in_play(ledger, epoch)
+    if in_play:
+        raise EpochNotRevealable(epoch, "no round of it in play", ", ".join(in_play[:3]), "finish the round with `audit play`")
+    seed = ledger.seed_of(epoch).hex()
+    revealed = SeedRevealed(epoch=epoch, server_seed=seed, revealed_at_us=now_us())
+    ledger.store.append_events(stream, len(events) + 1, [event_bytes(revealed)])
+    return seed
+
+
+def release_key(ledger: RoundLedger, round_id: str) -> ReleasedKey:
+    """Return the key of a settled round for an auditor, never a seed.
+
+    Raises RoundUnknown, RoundNotSettled, EpochUnknown, KeyMismatch, LedgerReadOnly.
+    """
+    events = [parse_event(row) for row in ledger.store.stream_events(ROUND_STREAM + round_id)]
+    opened = events[0] if events else None
+    if not isinstance(opened, RoundOpened):
+        raise RoundUnknown(round_id, "it has no opening")
+    if not any(isinstance(event, RoundSettled) for event in events):
+        raise RoundNotSettled(round_id)
+    key = round_key(ledger.seed_of(opened.epoch), opened.game, opened.client_seed, opened.nonce)
+    if round_key_commitment(key) != opened.round_key_commitment:
+        raise KeyMismatch(f"round key of {round_id}", f"one of commitment {opened.round_key_commitment}", round_key_commitment(key))
+    return ReleasedKey(round_id, key.hex())

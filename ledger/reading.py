@@ -1,0 +1,299 @@
+"""The reading half of a store, whatever database it is on: each method reads at one moment of the ledger.
+
+Both databases run the same statements; a `Dialect` says how their few differences are written. What is read may have
+been altered with any tool: columns are cast, so that a wrong value is read as one and is no crash.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+from ledger.errors import TreeBroken
+from ledger.merkle import audit_path, peak_places, root_of_peaks
+from ledger.store import AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, Tree
+
+__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "read_node", "tree_size"]
+
+_HASH_BYTES = 32
+_PAGE_ROUNDS = 500
+_PAGE_LEAVES = 10_000
+_LEAF_END = 2**62  # more leaves than there will be
+_LAST_CHARACTER = "\U0010ffff"  # sorts after every other in the order of bytes
+
+
+class Cursor(Protocol):
+    """What runs a statement, and gives its rows as plain tuples."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> "Cursor":
+        """Run a statement."""
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> object:
+        """Run a statement for each row."""
+
+    def fetchone(self) -> Any:
+        """Return the next row of the last statement, None after the last."""
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows of the last statement."""
+
+
+class Dialect(NamedTuple):
+    """How a database writes what the other writes differently; `{}` stands for a column."""
+
+    mark: str
+    text: str
+    integer: str
+    data: str
+    listed: str
+    unindexed: str
+    list_of: Callable[[Sequence[str]], Any]
+
+
+class Statements:
+    """All statements that read, in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        text, integer, data = dialect.text.format, dialect.integer.format, dialect.data.format
+        listed, unindexed = dialect.listed, dialect.unindexed
+        event = f"originator_id, {integer('originator_version')}, {text('topic')}, {data('state')}"
+        leaf = (
+            f"leaf_index, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
+            f"{integer('recorded_at_us')}, {data('leaf_hash')}"
+        )
+        is_round = f"{unindexed}stream >= 'round/' AND {unindexed}stream < 'round0'"
+        is_named_event = f"FROM stored_events WHERE originator_id{listed}"
+        in_order = "ORDER BY originator_id, originator_version"
+        bounds = [f"SELECT {column} FROM {table} WHERE {name} >= ? AND {name} < ?" for column, table, name in _NAMES]
+        every = {
+            "account": "SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
+            "account_ref": "SELECT account_ref FROM account_names WHERE name = ?",
+            "account_name": "SELECT name FROM account_names WHERE account_ref = ?",
+            "epoch": "SELECT epoch, seed_commitment, sealed_seed, writer_ref, next_nonce, is_closed FROM epochs WHERE epoch = ?",
+            "epoch_last": "SELECT MAX(epoch) FROM epochs",
+            "round": "SELECT round_id, account_ref, game, external_ref, idempotency_key, status, version FROM rounds WHERE round_id = ?",
+            "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
+            "prefix": " UNION ".join(bounds[:3]) + " ORDER BY 1 LIMIT ?",
+            "streams": " UNION ".join(bounds[3:]) + " ORDER BY 1",
+            "size": "SELECT coalesce(MAX(leaf_index), -1) + 1 FROM leaves",
+            "node": "SELECT node_hash FROM nodes WHERE level = ? AND node_index = ?",
+            "leaf": "SELECT leaf_hash FROM leaves WHERE leaf_index = ?",
+            "stream_events": f"SELECT {event} FROM stored_events WHERE originator_id = ? ORDER BY originator_version",
+            "stream_leaves": f"SELECT {leaf} FROM leaves WHERE stream = ? ORDER BY version_first",
+            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? ORDER BY leaf_index LIMIT ?",
+            "touched": f"SELECT {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? AND {is_round} "
+            "GROUP BY stream ORDER BY MIN(leaf_index)",
+            "page": f"SELECT leaf_index, {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? "
+            f"AND version_first = 1 AND {is_round} ORDER BY leaf_index LIMIT ?",
+            "page_events": f"SELECT {event} {is_named_event} {in_order}",
+            "page_topics": f"SELECT {event} {is_named_event} AND topic{listed} {in_order}",
+            "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
+            "strays": _STRAYS,
+            "repeat": f"SELECT round_id, {data('state')} FROM rounds JOIN stored_events ON originator_id = 'round/' || round_id "
+            "AND originator_version = 1 WHERE idempotency_key = ? AND idempotency_key <> ''",
+        }
+        self._every = {name: statement.replace("?", dialect.mark) for name, statement in every.items()}
+
+    def __getitem__(self, name: str) -> str:
+        return self._every[name]
+
+
+# Ids that start with a prefix are looked for in all three tables, so that a round does not vanish with some of its rows.
+_NAMES = (
+    ("round_id", "rounds", "round_id"),
+    ("substr(originator_id, 7)", "stored_events", "originator_id"),
+    ("substr(stream, 7)", "leaves", "stream"),
+    ("originator_id", "stored_events", "originator_id"),
+    ("stream", "leaves", "stream"),
+)
+# Rounds with no leaf that starts at version 1, be it lost or never written, in the events or in the table.
+_STRAYS = (
+    "SELECT originator_id AS stream FROM stored_events WHERE originator_id >= 'round/' AND originator_id < 'round0' "
+    "AND NOT EXISTS (SELECT 1 FROM leaves WHERE stream = originator_id AND version_first = 1) "
+    "UNION SELECT stream FROM leaves WHERE stream >= 'round/' AND stream < 'round0' AND version_first <> 1 "
+    "AND NOT EXISTS (SELECT 1 FROM leaves AS other WHERE other.stream = leaves.stream AND other.version_first = 1) "
+    "UNION SELECT 'round/' || round_id FROM rounds "
+    "WHERE NOT EXISTS (SELECT 1 FROM leaves WHERE stream = 'round/' || round_id AND version_first = 1) ORDER BY 1"
+)
+
+
+def tree_size(cursor: Cursor, statements: Statements) -> int:
+    """Return the number of leaves."""
+    return int(cursor.execute(statements["size"]).fetchone()[0])
+
+
+def read_node(cursor: Cursor, statements: Statements, level: int, node_index: int) -> bytes | None:
+    """Return the hash of a complete subtree, level 0 being the leaves; None where it is missing or no hash."""
+    if level:
+        row = cursor.execute(statements["node"], (level, node_index)).fetchone()
+    else:
+        row = cursor.execute(statements["leaf"], (node_index,)).fetchone()
+    return row[0] if row and isinstance(row[0], bytes) and len(row[0]) == _HASH_BYTES else None
+
+
+class Nodes:
+    """Reads complete subtrees of one tree; raises TreeBroken where one is missing."""
+
+    def __init__(self, cursor: Cursor, statements: Statements, size: int) -> None:
+        self._cursor, self._statements, self._size = cursor, statements, size
+
+    def __call__(self, level: int, node_index: int) -> bytes:
+        node = read_node(self._cursor, self._statements, level, node_index)
+        if node is None:
+            raise TreeBroken(level, node_index, self._size)
+        return node
+
+    def peaks(self) -> list[bytes]:
+        """Return the hashes of the largest complete subtrees, largest first."""
+        return [self(level, node_index) for level, node_index in peak_places(self._size)]
+
+    def tree(self) -> Tree:
+        """Return size and root."""
+        return Tree(self._size, root_of_peaks(self.peaks()))
+
+
+class Reading:
+    """Reads a ledger; what it is on gives the cursor and the dialect."""
+
+    dialect: Dialect
+    reads: Statements
+
+    def _reading(self) -> AbstractContextManager[Cursor]:
+        """Give a cursor on one moment of the ledger."""
+        raise NotImplementedError
+
+    def account(self, account_ref: str) -> AccountRow | None:
+        """Return an account."""
+        with self._reading() as cursor:
+            row = cursor.execute(self.reads["account"], (account_ref,)).fetchone()
+        return AccountRow._make(row) if row else None
+
+    def account_ref(self, name: str) -> str | None:
+        """Return the reference of the account with this name."""
+        with self._reading() as cursor:
+            row = cursor.execute(self.reads["account_ref"], (name,)).fetchone()
+        return row[0] if row else None
+
+    def account_name(self, account_ref: str) -> str | None:
+        """Return the name that a reference stands for; None also where it was erased."""
+        with self._reading() as cursor:
+            row = cursor.execute(self.reads["account_name"], (account_ref,)).fetchone()
+        return row[0] if row else None
+
+    def epoch(self, epoch: int) -> EpochRow | None:
+        """Return an epoch."""
+        with self._reading() as cursor:
+            row = cursor.execute(self.reads["epoch"], (epoch,)).fetchone()
+        return EpochRow._make([*row[:5], bool(row[5])]) if row else None
+
+    def last_epoch(self) -> EpochRow | None:
+        """Return the epoch that was started last."""
+        with self._reading() as cursor:
+            number = cursor.execute(self.reads["epoch_last"]).fetchone()[0]
+        return None if number is None else self.epoch(number)
+
+    def round(self, round_id: str) -> RoundRow | None:
+        """Return a round's row."""
+        with self._reading() as cursor:
+            row = cursor.execute(self.reads["round"], (round_id,)).fetchone()
+        return RoundRow._make(row) if row else None
+
+    def round_ids_of(self, *, prefix: str = "", external_ref: str = "", limit: int = 6) -> list[str]:
+        """Return up to `limit` ids that start with `prefix`, or that carry the operator's reference."""
+        with self._reading() as cursor:
+            if external_ref:
+                return [row[0] for row in cursor.execute(self.reads["external"], (external_ref, limit)).fetchall()]
+            first, end = prefix, prefix + _LAST_CHARACTER
+            streams = ("round/" + first, "round/" + end)
+            return [row[0] for row in cursor.execute(self.reads["prefix"], (first, end, *streams, *streams, limit)).fetchall()]
+
+    def streams(self, prefix: str) -> list[str]:
+        """Return the names of the streams that start with `prefix`, sorted."""
+        bounds = (prefix, prefix + _LAST_CHARACTER)
+        with self._reading() as cursor:
+            return [row[0] for row in cursor.execute(self.reads["streams"], (*bounds, *bounds)).fetchall()]
+
+    def stream_events(self, stream: str) -> list[EventRow]:
+        """Return the events of a stream in order."""
+        with self._reading() as cursor:
+            return [EventRow._make(row) for row in cursor.execute(self.reads["stream_events"], (stream,)).fetchall()]
+
+    def stream_appends(self, stream: str) -> list[LeafRow]:
+        """Return the appends of a stream in order."""
+        with self._reading() as cursor:
+            return [LeafRow._make(row) for row in cursor.execute(self.reads["stream_leaves"], (stream,)).fetchall()]
+
+    def tree(self) -> Tree:
+        """Return size and root; raises TreeBroken where a node is missing."""
+        with self._reading() as cursor:
+            return Nodes(cursor, self.reads, tree_size(cursor, self.reads)).tree()
+
+    def subtree(self, level: int, node_index: int) -> bytes:
+        """Return the hash of a complete subtree, level 0 being the leaves; raises TreeBroken where it is missing."""
+        with self._reading() as cursor:
+            return Nodes(cursor, self.reads, tree_size(cursor, self.reads))(level, node_index)
+
+    def round_record(self, stream: str) -> RoundRecord:
+        """Return a stream's events, appends, audit paths and tree, read at one moment; raises TreeBroken."""
+        with self._reading() as cursor:
+            events = tuple(EventRow._make(row) for row in cursor.execute(self.reads["stream_events"], (stream,)).fetchall())
+            appends = tuple(LeafRow._make(row) for row in cursor.execute(self.reads["stream_leaves"], (stream,)).fetchall())
+            nodes = Nodes(cursor, self.reads, size := tree_size(cursor, self.reads))
+            paths = tuple(tuple(audit_path(leaf.leaf_index, size, nodes)) for leaf in appends)
+            return RoundRecord(stream, events, appends, paths, nodes.tree())
+
+    def leaf_hashes(self, leaf_first: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Iterate over index and hash of the leaves in order, in pages, so that a writer is never held up."""
+        while True:
+            with self._reading() as cursor:
+                page = cursor.execute(self.reads["leaf_page"], (leaf_first, _PAGE_LEAVES)).fetchall()
+            yield from page
+            if len(page) < _PAGE_LEAVES:
+                return
+            leaf_first = page[-1][0] + 1
+
+    def tree_size(self) -> int:
+        """Return the number of leaves."""
+        with self._reading() as cursor:
+            return tree_size(cursor, self.reads)
+
+    def streams_touched(self, leaf_first: int, leaf_end: int) -> list[str]:
+        """Return the round streams with an append in this range of leaves, each once."""
+        with self._reading() as cursor:
+            return [row[0] for row in cursor.execute(self.reads["touched"], (leaf_first, leaf_end)).fetchall()]
+
+    def round_records(self, leaf_first: int = 0, leaf_end: int | None = None, *, topics: Sequence[str] = ()) -> Iterator[RoundRecord]:
+        """Iterate over the rounds whose first append is a leaf in the range, in the order of opening, in pages."""
+        end = _LEAF_END if leaf_end is None else leaf_end
+        while True:
+            with self._reading() as cursor:
+                page = cursor.execute(self.reads["page"], (leaf_first, end, _PAGE_ROUNDS)).fetchall()
+                records = self._records(cursor, [row[1] for row in page], topics)
+            yield from records
+            if len(page) < _PAGE_ROUNDS:
+                break
+            leaf_first = page[-1][0] + 1
+        if leaf_end is None:
+            with self._reading() as cursor:
+                strays = [row[0] for row in cursor.execute(self.reads["strays"]).fetchall()]
+            yield from self.records_of(strays, topics=topics)
+
+    def records_of(self, streams: Sequence[str], *, topics: Sequence[str] = ()) -> Iterator[RoundRecord]:
+        """Iterate over the named streams in the order given, in pages, without audit paths."""
+        for start in range(0, len(streams), _PAGE_ROUNDS):
+            with self._reading() as cursor:
+                records = self._records(cursor, streams[start : start + _PAGE_ROUNDS], topics)
+            yield from records
+
+    def _records(self, cursor: Cursor, streams: Sequence[str], topics: Sequence[str]) -> list[RoundRecord]:
+        names = self.dialect.list_of(streams)
+        events: dict[str, list[EventRow]] = {stream: [] for stream in streams}
+        appends: dict[str, list[LeafRow]] = {stream: [] for stream in streams}
+        if topics:
+            rows = cursor.execute(self.reads["page_topics"], (names, self.dialect.list_of(topics)))
+        else:
+            rows = cursor.execute(self.reads["page_events"], (names,))
+        for event in map(EventRow._make, rows.fetchall()):
+            events[event.stream].append(event)
+        for leaf in map(LeafRow._make, cursor.execute(self.reads["page_leaves"], (names,)).fetchall()):
+            appends[leaf.stream].append(leaf)
+        return [RoundRecord(stream, tuple(events[stream]), tuple(appends[stream])) for stream in streams]

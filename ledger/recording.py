@@ -1,0 +1,252 @@
+"""The writing half of a store, whatever database it is on: what each transaction reads, changes and appends.
+
+The database gives one writer at a time (`_writing`): a transaction that reads the last leaf before it writes the next
+cannot be overtaken. The clock is read after that, so that times follow the order of the leaves.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from eventsourcing.persistence import StoredEvent
+
+from engines.game import EventBytes
+from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
+from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
+from ledger.money import format_amount
+from ledger.reading import Cursor, Nodes, Reading, Statements
+from ledger.references import now_us
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening
+
+__all__ = ["Recording", "TreeEnd", "WriteStatements", "write_statements"]
+
+
+class WriteStatements(NamedTuple):
+    """All statements of the writing transactions."""
+
+    select_account: str
+    select_account_name: str
+    select_epoch: str
+    select_epoch_next: str
+    select_last_version: str
+    select_round: str
+    insert_account: str
+    insert_account_name: str
+    insert_epoch: str
+    insert_leaf: str
+    insert_node: str
+    insert_round: str
+    update_account_funds: str
+    update_account_opening: str
+    update_account_settling: str
+    update_epoch_closing: str
+    update_epoch_nonce: str
+    update_round_settling: str
+
+
+_STATEMENTS = WriteStatements(
+    select_account="SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
+    select_account_name="SELECT 1 FROM account_names WHERE name = ?",
+    select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
+    select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
+    select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
+    select_round="SELECT r.status, r.version, r.account_ref, a.balance_minor "
+    "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
+    insert_account="INSERT INTO accounts VALUES (?,1,?,0,'')",
+    insert_account_name="INSERT INTO account_names VALUES (?,?)",
+    insert_epoch="INSERT INTO epochs VALUES (?,?,?,?,0,0)",
+    insert_leaf="INSERT INTO leaves VALUES (?,?,?,?,?,?)",
+    insert_node="INSERT INTO nodes VALUES (?,?,?)",
+    insert_round="INSERT INTO rounds VALUES (?,?,?,?,?,'open',1)",
+    update_account_funds="UPDATE accounts SET version = version + 1, balance_minor = ? WHERE account_ref = ?",
+    update_account_opening="UPDATE accounts SET balance_minor = ?, round_in_play = ? WHERE account_ref = ?",
+    update_account_settling="UPDATE accounts SET balance_minor = ?, round_in_play = '' WHERE account_ref = ?",
+    update_epoch_closing="UPDATE epochs SET is_closed = 1 WHERE epoch = ?",
+    update_epoch_nonce="UPDATE epochs SET next_nonce = next_nonce + 1 WHERE epoch = ?",
+    update_round_settling="UPDATE rounds SET status = 'settled', version = ? WHERE round_id = ?",
+)
+
+
+def write_statements(mark: str) -> WriteStatements:
+    """Return the statements with the mark that a database knows values by."""
+    return WriteStatements._make(statement.replace("?", mark) for statement in _STATEMENTS)
+
+
+class TreeEnd:
+    """The right edge of the tree: kept in memory while this writer alone appends, read again where another one did."""
+
+    def __init__(self, reads: Statements, writes: WriteStatements) -> None:
+        self._reads, self._writes = reads, writes
+        self._size = -1  # that `_peaks` belong to
+        self._peaks: list[bytes] = []
+
+    def forget(self) -> None:
+        """Have the next append read the peaks from the database: what was reckoned in memory was not written."""
+        self._size = -1
+
+    def append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
+        """Write the leaf of an append and the nodes that it finishes."""
+        size = cursor.execute(self._reads["size"]).fetchone()[0]
+        if size != self._size:
+            self._peaks = Nodes(cursor, self._reads, size).peaks()
+        version_last = version_first + len(events) - 1
+        leaf = leaf_hash(leaf_bytes(stream, version_first, version_last, now, append_digest([state for _, state in events])))
+        self._peaks, finished = append_leaf(self._peaks, size, leaf)
+        self._size = size + 1
+        cursor.execute(self._writes.insert_leaf, (size, stream, version_first, version_last, now, leaf))
+        if finished:
+            cursor.executemany(self._writes.insert_node, finished)
+
+
+class Recording(Reading):
+    """Records events with their leaves and nodes, and the tables beside them, in one transaction; all of a store but its connections."""
+
+    writes: WriteStatements
+    clock: Callable[[], int]
+    _tree_end: TreeEnd
+    _writing: AbstractContextManager[Cursor]  # one transaction of the only writer, undone where its body raises
+
+    def _start(self) -> None:
+        self.clock = now_us
+        self._tree_end = TreeEnd(self.reads, self.writes)
+
+    @staticmethod
+    def _write_events(cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
+        """Write the rows of events."""
+        raise NotImplementedError
+
+    def _last_number(self, cursor: Cursor) -> int:
+        """Return the number of the event that was written last."""
+        raise NotImplementedError
+
+    def forget_peaks(self) -> None:
+        """Have the next append read the tree's edge anew: what was reckoned in memory was not written."""
+        self._tree_end.forget()
+
+    def _append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
+        """Write the events of one append, its leaf and the nodes that it finishes."""
+        self._write_events(cursor, stream, version_first, events)
+        self._tree_end.append(cursor, stream, version_first, events, now)
+
+    def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
+        """Add events to a stream that no table is kept for; raises VersionConflict."""
+        with self._writing as cursor:
+            self._append_checked(cursor, stream, version_first, events)
+
+    def _append_checked(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
+        # The database refuses a version that is taken; a gap only we see.
+        last = cursor.execute(self.writes.select_last_version, (stream,)).fetchone()[0]
+        if version_first != last + 1:
+            raise VersionConflict(stream, last + 1, version_first)
+        self._append(cursor, stream, version_first, events, self.clock())
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """Add events in the library's own way: one append for each stretch of one stream, in the order given."""
+        if not stored_events:
+            return range(0)
+        with self._writing as cursor:
+            start = 0
+            for end in range(1, len(stored_events) + 1):
+                first, last = stored_events[start], stored_events[end - 1]
+                if end < len(stored_events) and stored_events[end].originator_id == first.originator_id:
+                    continue
+                stream, count = str(first.originator_id), end - start
+                if last.originator_version != first.originator_version + count - 1:
+                    raise VersionConflict(stream, first.originator_version + count - 1, last.originator_version)
+                events = [EventBytes(stored.topic, stored.state) for stored in stored_events[start:end]]
+                self._append_checked(cursor, stream, first.originator_version, events)
+                start = end
+            number = self._last_number(cursor)
+        return range(number - len(stored_events) + 1, number + 1)
+
+    def open_account(self, account_ref: str, name: str, currency: str, event_of: Callable[[int], EventBytes]) -> None:
+        """Add an account and the name it stands for; raises AccountExists."""
+        with self._writing as cursor:
+            if cursor.execute(self.writes.select_account_name, (name,)).fetchone():
+                raise AccountExists(name)
+            now = self.clock()
+            cursor.execute(self.writes.insert_account_name, (account_ref, name))
+            cursor.execute(self.writes.insert_account, (account_ref, currency))
+            self._append(cursor, ACCOUNT_STREAM + account_ref, 1, [event_of(now)], now)
+
+    def move_funds(self, account_ref: str, amount_minor: int, event_of: Callable[[int, int], EventBytes]) -> int:
+        """Change a balance and return it; raises AccountUnknown, FundsShort."""
+        with self._writing as cursor:
+            account = self._account(cursor, account_ref)
+            balance = account.balance_minor + amount_minor
+            if balance < 0:
+                raise _short(account, -amount_minor)
+            now = self.clock()
+            event = event_of(balance, now)
+            cursor.execute(self.writes.update_account_funds, (balance, account_ref))
+            self._append(cursor, ACCOUNT_STREAM + account_ref, account.version + 1, [event], now)
+        return balance
+
+    def _account(self, cursor: Cursor, account_ref: str) -> AccountRow:
+        row = cursor.execute(self.writes.select_account, (account_ref,)).fetchone()
+        if row is None:
+            raise AccountUnknown(account_ref)
+        return AccountRow._make(row)
+
+    def start_epoch(self, seed_commitment: str, sealed_seed: bytes, writer_ref: str, event_of: Callable[[int, int], EventBytes]) -> int:
+        """Add an epoch and return its number."""
+        with self._writing as cursor:
+            epoch = int(cursor.execute(self.writes.select_epoch_next).fetchone()[0])
+            now = self.clock()
+            cursor.execute(self.writes.insert_epoch, (epoch, seed_commitment, sealed_seed, writer_ref))
+            self._append(cursor, f"{EPOCH_STREAM}{epoch}", 1, [event_of(epoch, now)], now)
+        return epoch
+
+    def close_epoch(self, epoch: int, event_of: Callable[[int, int], EventBytes]) -> None:
+        """Close an epoch unless it is closed."""
+        with self._writing as cursor:
+            row = cursor.execute(self.writes.select_epoch, (epoch,)).fetchone()
+            if row is None:
+                return
+            now = self.clock()
+            cursor.execute(self.writes.update_epoch_closing, (epoch,))
+            self._append(cursor, f"{EPOCH_STREAM}{epoch}", 2, [event_of(row[0], now)], now)
+
+    def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
+        """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""
+        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch = opening
+        with self._writing as cursor:
+            if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
+                return OpenedRow(repeat[0], repeat[1], True)
+            account = self._account(cursor, account_ref)
+            if account.round_in_play:
+                raise RoundInPlay(account_ref, account.round_in_play)
+            if account.balance_minor < cost_minor:
+                raise _short(account, cost_minor)
+            nonce = cursor.execute(self.writes.select_epoch, (epoch,)).fetchone()
+            if nonce is None:
+                raise EpochEnded(epoch)
+            now = self.clock()
+            event = event_of(account, nonce[0], now)
+            cursor.execute(self.writes.update_account_opening, (account.balance_minor - cost_minor, round_id, account_ref))
+            cursor.execute(self.writes.update_epoch_nonce, (epoch,))
+            cursor.execute(self.writes.insert_round, (round_id, account_ref, game, external_ref, idempotency_key))
+            self._append(cursor, ROUND_STREAM + round_id, 1, [event], now)
+        return OpenedRow(round_id, event.data, False)
+
+    def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:
+        """Add a round's last events, credit the win, free the slot and return the balance."""
+        with self._writing as cursor:
+            row = cursor.execute(self.writes.select_round, (round_id,)).fetchone()
+            if row is None:
+                raise RoundUnknown(round_id, "it was never opened here")
+            status, version, account_ref, balance = row
+            if status != "open":
+                raise RoundNotOpen(round_id, status)
+            balance += win_minor
+            now = self.clock()
+            events = events_of(balance, now)
+            cursor.execute(self.writes.update_account_settling, (balance, account_ref))
+            cursor.execute(self.writes.update_round_settling, (version + len(events), round_id))
+            self._append(cursor, ROUND_STREAM + round_id, version + 1, events, now)
+        return int(balance)
+
+
+def _short(account: AccountRow, cost_minor: int) -> FundsShort:
+    cost, balance = (format_amount(minor, account.currency) for minor in (cost_minor, account.balance_minor))
+    return FundsShort(account.account_ref, cost, balance, account.currency)
