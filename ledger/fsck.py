@@ -6,7 +6,7 @@ memory than the accounts, epochs and rounds in play, and reads everything once, 
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 APPEND_EVENTS_MAX = 10_000_000
+PAGE_ROWS = 1000
 
 
 class Fault(NamedTuple):
@@ -69,18 +70,26 @@ class _Events:
         columns = "CAST(originator_id AS TEXT), CAST(originator_version AS INTEGER), CAST(topic AS TEXT), CAST(state AS BLOB)"
         self._rows = connection.execute(f"SELECT rowid, {columns} FROM stored_events ORDER BY rowid")
         self._select = f"SELECT rowid, {columns} FROM stored_events WHERE originator_id = ? AND originator_version = ?"
+        self._page: list[_Row] = []
         self.next: _Row | None = None
         self.advance()
 
     def advance(self) -> None:
         """Go on to the next row."""
-        row = self._rows.fetchone()
-        self.next = _Row._make(row) if row else None
+        if not self._page:
+            self._page = [_Row._make(row) for row in self._rows.fetchmany(PAGE_ROWS)]
+            self._page.reverse()
+        self.next = self._page.pop() if self._page else None
 
     def rowid_after(self, rowid: int) -> int | None:
         """Return the number of the row that follows, None after the last."""
         found: int | None = self._connection.execute("SELECT min(rowid) FROM stored_events WHERE rowid > ?", (rowid,)).fetchone()[0]
         return found
+
+    def last_version(self, stream: str) -> int:
+        """Return the highest version of a stream, 0 where it has no event."""
+        select = "SELECT ifnull(max(CAST(originator_version AS INTEGER)), 0) FROM stored_events WHERE originator_id = ?"
+        return int(self._connection.execute(select, (stream,)).fetchone()[0])
 
     def find(self, stream: str, version: int) -> _Row | None:
         """Return the event at a place, wherever its row stands."""
@@ -184,11 +193,18 @@ class _Walk:
                 yield from faults
                 if found is None:
                     is_whole = False
+                    if version > self._events.last_version(leaf.stream):
+                        break  # what the leaf covers beyond the stream's end is one fault
                     continue
                 event = found
             data = event[4]
             form += (len(data).to_bytes(4, "big"), data)
-            yield from self._check_event(event, leaf)
+            values, kind = strict_values(data), KINDS.get(event[3])
+            if values is None or kind is None or values.get("kind") != kind or values.get("v") != 1:
+                yield from self._form_faults(event, values)
+            elif version == 1 or kind in LIFECYCLE_EVENTS:
+                yield from self._fold(event, values, leaf)
+        self.event_count += len(form) // 2
         digest = hashlib.sha256(b"".join(form)).digest()
         recomputed = leaf_hash(leaf_bytes(leaf.stream, leaf.version_first, leaf.version_last, leaf.recorded_at_us, digest))
         if recomputed != leaf.leaf_hash and is_whole:
@@ -254,17 +270,6 @@ class _Walk:
     def _is_covered(self, row: _Row) -> bool:
         statement = "SELECT 1 FROM leaves WHERE stream = ? AND version_first <= ? AND version_last >= ?"
         return self._connection.execute(statement, (row.stream, row.version, row.version)).fetchone() is not None
-
-    def _check_event(self, event: _Row, leaf: LeafRow) -> Iterable[Fault]:
-        self.event_count += 1
-        _, _, version, topic, data = event
-        values = strict_values(data)
-        kind = KINDS.get(topic)
-        if values is not None and kind is not None and values.get("kind") == kind and values.get("v") == 1:
-            if kind in LIFECYCLE_EVENTS or version == 1:
-                return self._fold(event, values, leaf)
-            return ()
-        return self._form_faults(event, values)
 
     def _fold(self, event: _Row, values: dict[str, Any], leaf: LeafRow) -> Iterator[Fault]:
         for code, what, want, got in self.recomputed.take(event.stream, event.version, values, leaf):

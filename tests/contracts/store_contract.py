@@ -209,7 +209,7 @@ class StoreContract:
         assert whole_ledger_faults(place.ledger) == []
         assert rows(place.ledger, "SELECT next_nonce, is_closed FROM epochs ORDER BY epoch") == [(5, 1), (10, 1)]
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=15, deadline=None)
     @given(course=st.lists(st.sampled_from(OPERATIONS), max_size=14))
     def test_any_course_of_events_leaves_a_whole_ledger(self, new_place, course):
         """After any operations, crashes of the writer included, streams, leaves, nodes and tables agree with each other."""

@@ -10,7 +10,7 @@ from replay.check import check_rounds
 from replay.referee.scatter_pays import board_after, board_wins, refill, removed_counts
 from replay.referee.tables import tables_of
 from tests.replay.alterations import Facts, of_kind, spin_ranges
-from tests.replay.test_kernel_rounds import assert_one, check_one, findings_of, kernel_facts
+from tests.replay.kernel_play import assert_one, check_one, findings_of, kernel_facts
 from tests.round_builder import INSTALLED, export_lines, redigest
 
 TABLES = tables_of(INSTALLED)

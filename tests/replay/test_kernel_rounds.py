@@ -3,8 +3,6 @@
 import copy
 import itertools
 import random
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import pytest
@@ -12,95 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.canonical import RecordedEvent
-from engines.game import Game
-from engines.game_events import GAME_EVENTS
-from engines.registry import game_of_rules
-from engines.rng import round_key
 from engines.rules import GameRules
-from replay.check import RoundCheck, check_rounds
+from replay.check import check_rounds
 from replay.referee.tables import tables_of
-from replay.verdict import Finding
 from tests.replay.alterations import ALTERED, CARRIED, INTEGRITY, Facts, carry_on, is_certain, number_paths, of_kind
+from tests.replay.kernel_play import (
+    BETS,
+    CAP_20,
+    CAP_60,
+    LOW_LIMITS,
+    RULES,
+    assert_one,
+    check_one,
+    findings_of,
+    kernel_facts,
+    kernel_round,
+)
 from tests.round_builder import INSTALLED, PLAYED, RoundBuilder, export_lines, redigest, round_facts
 from tests.rules_changes import changed_rules
-
-SEED = bytes(range(32))
-BETS = (200, 20, 10_000, 140)
-CAP_20 = changed_rules(INSTALLED, cap={"multiple": 20})
-CAP_60 = changed_rules(INSTALLED, cap={"multiple": 60})
-LOW_LIMITS = changed_rules(INSTALLED, limits={"free_spins": 17, "tumbles": 2})
-SHORT_STRIPS = changed_rules(INSTALLED, strip_length=14, cap={"multiple": 300})
-RULES: dict[str, GameRules] = {
-    "installed": INSTALLED,
-    "cap 3": changed_rules(INSTALLED, cap={"multiple": 3}),
-    "cap 20": CAP_20,
-    "cap 60": CAP_60,
-    "low limits": LOW_LIMITS,
-    "short strips": SHORT_STRIPS,
-    "hearts on the scatter pay, a winning spin": INSTALLED.with_reading("MLP-1", 1).with_reading("MLP-2", 1),
-    "cap by spin, hearts on the scatter pay": CAP_20.with_reading("ALL-1", 2).with_reading("MLP-1", 1),
-    **{
-        f"{name} = {value}": INSTALLED.with_reading(name, value) for name, value in (("ALL-1", 1), ("MLP-1", 1), ("MLP-2", 1), ("MLP-4", 1))
-    },
-    **{f"cap 20, {name} = {value}": CAP_20.with_reading(name, value) for name, value in (("ALL-1", 1), ("ALL-1", 2), ("MLP-4", 1))},
-}
-
-
-@dataclass
-class KernelRound:
-    """A round as the kernel played it."""
-
-    rules: GameRules
-    mode: str
-    bet: int
-    events: list[RecordedEvent]
-    total: int
-    base_award: int
-    ended: str
-
-
-@cache
-def game_by(rules_hash: str) -> Game:
-    known = (*RULES.values(), *(rules for pair in OTHERWISE.values() for rules in pair[:2]))
-    return game_of_rules(next(rules for rules in known if rules.rules_hash == rules_hash))
-
-
-def kernel_round(rules: GameRules, mode: str, nonce: int, bet: int = 200) -> KernelRound:
-    """Return the round that the installed kernel plays by `rules`."""
-    outcome = game_by(rules.rules_hash).play(round_key(SEED, rules.game, "", nonce), mode, bet, {}, ())
-    events = [GAME_EVENTS[topic.split("/")[0]].model_validate_json(data) for topic, data in outcome.events]
-    return KernelRound(rules, mode, bet, events, outcome.total_win_minor, outcome.base_win_minor, outcome.ended)
-
-
-@cache
-def _kept_facts(name: str, mode: str, nonce: int) -> Facts:
-    return round_facts(kernel_round(RULES[name], mode, nonce), number=nonce, balance_before=10_000_000)
-
-
-def kernel_facts(name: str, mode: str, nonce: int) -> Facts:
-    """Return the events of a whole kernel-made round, which may be altered."""
-    return copy.deepcopy(_kept_facts(name, mode, nonce))
-
-
-def check_one(facts: Facts, rules: GameRules) -> RoundCheck:
-    return check_rounds(export_lines([redigest(facts)]), lambda *_: rules).rounds[0]
-
-
-def findings_of(facts: Facts, rules: GameRules) -> list[Finding]:
-    """Return what is found in a round, warnings apart."""
-    return [finding for finding in check_one(facts, rules).findings if finding.severity != "warning"]
-
-
-def assert_one(findings: list[Finding], codes: set[str], severities: set[str]) -> None:
-    assert len(findings) == 1, [f"{found.code}@{found.event_index} {found.message}" for found in findings]
-    found = findings[0]
-    assert found.code in codes, found
-    assert found.severity in severities, found
-    assert found.event_index >= 0
-    assert found.want != found.got
-    assert found.want in found.message
-    assert found.got in found.message
-
 
 # Played by a kernel under rules that it should not be played by: those, the right ones, the mode, codes and severities.
 OTHERWISE: dict[str, tuple[GameRules, GameRules, str, tuple[set[str], set[str]]]] = {
