@@ -6,12 +6,13 @@ is kept in the keys folder, and nothing is signed that does not grow from all of
 
 # ruff: noqa: N818 - an exception is named by what is the case.
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ledger.checkpoint import Checkpoint, SignedCheckpoint, load_checkpoint, sign_checkpoint
+from ledger.checkpoint import Checkpoint, CheckpointMissing, SignedCheckpoint, load_checkpoint, sign_checkpoint
 from ledger.codec import event_bytes, parse_event
 from ledger.errors import KeyMismatch, KeyUnreadable, LedgerError, LedgerUnwritable
 from ledger.keys import LOG_KEY, LOG_VKEY, VerifierKey, load_log_key, log_origin, public_key_bytes
@@ -119,8 +120,14 @@ def _check_rotation(event: KeyRotated, key: VerifierKey) -> None:
 
 def kept_checkpoints(keys_dir: Path) -> list[KeptCheckpoint]:
     """Return the checkpoints kept in a keys folder, smallest tree first; raises CheckpointMissing, NoteMalformed."""
-    paths = (keys_dir / CHECKPOINTS_FOLDER).glob("*" + _SUFFIX)
-    kept = [KeptCheckpoint(path, load_checkpoint(path)) for path in sorted(paths)]
+    folder = keys_dir / CHECKPOINTS_FOLDER
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CheckpointMissing(str(folder), error.strerror or type(error).__name__) from error
+    kept = [KeptCheckpoint(folder / name, load_checkpoint(folder / name)) for name in names if name.endswith(_SUFFIX)]
     return sorted(kept, key=lambda each: each.signed.checkpoint.tree_size)
 
 
@@ -179,7 +186,8 @@ def _write(path: Path, content: bytes, mode: int) -> None:
     except OSError as error:
         raise LedgerUnwritable(str(path), error.strerror or type(error).__name__) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def _flush(folder: Path) -> None:

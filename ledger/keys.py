@@ -1,6 +1,7 @@
 """The keys folder (`record/1`, item 8): `log.key` signs, `log.vkey` is for whoever checks, `seeds.key` seals the seeds.
 
-Files are made for the owner only and never replaced. A folder that keys are written to is the operator's to back up.
+Files are made for the owner only and never replaced, but by a rotation (`checkpoints.py`), which keeps the old key under
+its key id. A folder that keys are written to is the operator's to back up.
 """
 
 import base64

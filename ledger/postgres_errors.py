@@ -139,7 +139,7 @@ def connect_error(where: str, error: BaseException, *, is_answering: bool, is_pa
     return DatabaseUnreachable(where, reason)
 
 
-def postgres_error(where: str, error: BaseException, lock_seconds: int, *, is_connection_lost: bool = False) -> LedgerError:
+def postgres_error(where: str, error: BaseException, lock_seconds: int) -> LedgerError:
     """Return the error of ours that an error of the driver means; one that the library wrapped is looked through."""
     while not hasattr(error, "sqlstate") and error.__cause__ is not None:
         error = error.__cause__
@@ -150,9 +150,9 @@ def postgres_error(where: str, error: BaseException, lock_seconds: int, *, is_co
         return LedgerForbidden(where, reason)
     if state == "3F000":
         return LedgerEmpty(where)
-    if state[:2] == "53" or state in ("25006", "58030", "58P01"):
+    if state[:2] == "53" or state in ("0A000", "25006", "57014", "58030", "58P01"):
         return LedgerUnwritable(where, reason)
-    if is_connection_lost or state[:2] in ("08", "57") or state in ("25P03", "25P02") or (not state and _is_operational(error)):
+    if state[:2] in ("08", "57") or state in ("25P03", "25P02") or (not state and _is_operational(error)):
         return ConnectionLost(where, reason)
     return LedgerDamaged(where, reason)
 

@@ -68,7 +68,10 @@ class Statements:
             "account": "SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
             "account_ref": "SELECT account_ref FROM account_names WHERE name = ?",
             "account_name": "SELECT name FROM account_names WHERE account_ref = ?",
-            "epoch": "SELECT epoch, seed_commitment, sealed_seed, writer_ref, next_nonce, is_closed FROM epochs WHERE epoch = ?",
+            "epoch": (
+                f"SELECT epoch, {text('seed_commitment')}, {data('sealed_seed')}, {text('writer_ref')}, "
+                f"{integer('next_nonce')}, {integer('is_closed')} FROM epochs WHERE epoch = ?"
+            ),
             "epoch_last": "SELECT MAX(epoch) FROM epochs",
             "round": "SELECT round_id, account_ref, game, external_ref, idempotency_key, status, version FROM rounds WHERE round_id = ?",
             "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
@@ -293,7 +296,9 @@ class Reading:
         else:
             rows = cursor.execute(self.reads["page_events"], (names,))
         for event in map(EventRow._make, rows.fetchall()):
-            events[event.stream].append(event)
+            if event.stream in events:  # a damaged index gives rows of a stream that was not asked for
+                events[event.stream].append(event)
         for leaf in map(LeafRow._make, cursor.execute(self.reads["page_leaves"], (names,)).fetchall()):
-            appends[leaf.stream].append(leaf)
+            if leaf.stream in appends:
+                appends[leaf.stream].append(leaf)
         return [RoundRecord(stream, tuple(events[stream]), tuple(appends[stream])) for stream in streams]

@@ -19,6 +19,7 @@ from replay.verdict import Finding
 
 __all__ = [
     "HELD_KEY",
+    "IN_SUMMARY",
     "NOT_HELD",
     "NO_ANCHORS",
     "NO_CHECKPOINT",
@@ -35,6 +36,7 @@ __all__ = [
 NO_CHECKPOINT = "no checkpoint was given to hold the root against"
 NO_KEY = "signed by the key found beside the record; not compared with a key you hold"
 HELD_KEY = "signed by a key that you hold"
+IN_SUMMARY = "the ledger as a whole is held against checkpoints, see the summary"
 NOT_HELD = "no checkpoint given is both signed by a key that you hold and the beginning of this tree"
 
 
@@ -140,8 +142,13 @@ def check_signatures(given: GivenCheckpoint, log: tuple[VerifierKey, ...], witne
     return findings
 
 
-def compare(ledger: RoundLedger, anchors: Anchors, tree: Tree | None) -> Comparison:
-    """Hold a ledger's tree, None where it cannot be read, against anchors; all findings are of severity `integrity`."""
+def compare(ledger: RoundLedger, anchors: Anchors | None, tree: Tree | None) -> Comparison:
+    """Hold a ledger's tree, None where it cannot be read, against anchors; all findings are of severity `integrity`.
+
+    Without anchors at all, None, somebody else holds the whole ledger against them, and the statement says so.
+    """
+    if anchors is None:
+        return Comparison(statement=IN_SUMMARY)
     if anchors == NO_ANCHORS:
         return Comparison()
     held = tuple(map(str, anchors.log_keys))

@@ -5,31 +5,25 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from engines.canonical import CanonicalFormError
+from engines.canonical import strict_values
 from engines.rules import GameRules
 from ledger.address import LedgerPlace
-from ledger.codec import parse_event
-from ledger.errors import LedgerError, TreeBroken
-from ledger.history import ALL_ROUNDS, RoundFilter, round_rows
-from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
-from ledger.merkle import root_of_leaves
+from ledger.history import ALL_ROUNDS, RoundFilter
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, LeafRow, RoundRecord, Tree
-from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
-from replay.reconcile import AccountFact, reconcile_account
+from ledger.store import ROUND_STREAM, RoundRecord
+from replay.anchors import NO_ANCHORS, Anchors, Comparison
 from replay.verdict import EXIT_CLEAN, Finding, exit_status
 from replay.verification import Verification, Verifier
+from replay.whole_ledger import check_whole_ledger
 
-__all__ = ["BulkPlan", "BulkSummary", "ChunkResult", "plan_bulk", "verify_bulk", "verify_chunk"]
+__all__ = ["BulkPlan", "BulkSummary", "ChunkResult", "may_be_wanted", "plan_bulk", "verify_bulk", "verify_chunk"]
 
 CHUNK_ROUNDS = 250
 COMPILE_FROM = 200  # rounds for which machine code pays off
-LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1")
 
 
 class BulkPlan(NamedTuple):
@@ -40,6 +34,7 @@ class BulkPlan(NamedTuple):
     rules: GameRules | None
     streams: tuple[str, ...]
     is_whole: bool
+    tree_size: int  # of the moment that is verified; what is recorded later is left to the next time
     anchors: Anchors = NO_ANCHORS  # what the ledger's tree is held against
     round_keys: Mapping[str, bytes] | None = None  # released keys by round id, for rounds whose seed is sealed
 
@@ -57,6 +52,7 @@ class ChunkTask(NamedTuple):
     rules: GameRules | None
     streams: tuple[str, ...]
     is_compiled: bool
+    has_paths: bool
     round_keys: Mapping[str, bytes] | None = None
 
 
@@ -118,29 +114,52 @@ def plan_bulk(
     """
     ledger = RoundLedger.open_for_reading(path)
     try:
-        is_whole = wanted == ALL_ROUNDS and sample_count is None
-        if wanted == ALL_ROUNDS:
-            streams = [record.stream for record in ledger.store.round_records(topics=("round_opened/1",))]
-        else:
-            if wanted.account_ref:
-                wanted = wanted._replace(account_ref=ledger.account(wanted.account_ref).account_ref)
-            streams = [ROUND_STREAM + entry.round_id for entry in round_rows(ledger, wanted)]
+        if wanted.account_ref:
+            wanted = wanted._replace(account_ref=ledger.account(wanted.account_ref).account_ref)
+        tree_size = ledger.store.tree_size()
+        streams = [
+            record.stream
+            for record in ledger.store.round_records(topics=("round_opened/1",))
+            if not (record.appends and record.appends[0].leaf_index >= tree_size) and may_be_wanted(ledger, record, wanted)
+        ]
     finally:
         ledger.close()
+    is_whole = wanted == ALL_ROUNDS and sample_count is None
     if sample_count is not None and sample_count < len(streams):
         streams = [streams[i * len(streams) // sample_count] for i in range(sample_count)]
-    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, anchors, round_keys)
+    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys)
+
+
+def may_be_wanted(ledger: RoundLedger, record: RoundRecord, wanted: RoundFilter) -> bool:
+    """Return whether a round is one that is wanted by anything that says so.
+
+    Nothing of a round is verified yet, so no single altered field may take it out of an audit: its event, its leaf's time
+    and the ledger's own row each bring it in, and one that cannot be read is always in.
+    """
+    if wanted == ALL_ROUNDS:
+        return True
+    opening = strict_values(record.events[0].data) if record.events else None
+    if opening is None or opening.get("kind") != "round_opened":
+        return True
+    row = ledger.store.round(record.round_id)
+    times = [opening.get("opened_at_us"), *(append.recorded_at_us for append in record.appends[:1])]
+    since, until = wanted.since_us, wanted.until_us
+    in_time = any(isinstance(at, int) and (since is None or at >= since) and (until is None or at < until) for at in times)
+    of_account = wanted.account_ref in ("", opening.get("account_ref"), row.account_ref if row else "")
+    of_game = wanted.game in ("", opening.get("game"), row.game if row else "")
+    return in_time and of_account and of_game
 
 
 def verify_chunk(task: ChunkTask) -> ChunkResult:
     """Verify the rounds of one chunk; the same function on this machine's cores and on any other."""
     ledger = RoundLedger.open_for_reading(task.path)
     try:
-        verifier = Verifier(ledger, keys_dir=task.keys_dir, rules=task.rules, is_compiled=task.is_compiled, round_keys=task.round_keys)
+        verifier = Verifier(
+            ledger, keys_dir=task.keys_dir, rules=task.rules, is_compiled=task.is_compiled, anchors=None, round_keys=task.round_keys
+        )
         result = ChunkResult(0, Counter(), [], Counter(), Counter(), 0)
         draft_count = 0
-        for record in ledger.store.records_of(task.streams):
-            verification = verifier.verify_record(record)
+        for verification in _verifications(ledger, verifier, task):
             result.verdicts[verification.verdict] += 1
             opened, settled = verification.opened, verification.settled
             if opened is not None:
@@ -155,6 +174,16 @@ def verify_chunk(task: ChunkTask) -> ChunkResult:
         ledger.close()
 
 
+def _verifications(ledger: RoundLedger, verifier: Verifier, task: ChunkTask) -> Iterator[Verification]:
+    """Yield each round's verification; where not all leaves are gone over in the end, each by its own audit paths."""
+    if task.has_paths:
+        for stream in task.streams:
+            yield verifier.verify(stream.removeprefix(ROUND_STREAM))
+    else:
+        for record in ledger.store.records_of(task.streams):
+            yield verifier.verify_record(record)
+
+
 def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> Iterator[Verification | None]:
     """Yield for each round its verification where that is not clean, else None, and fill `summary`.
 
@@ -164,7 +193,7 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     """
     is_compiled = plan.round_count >= COMPILE_FROM and find_spec("numba") is not None
     tasks = [
-        ChunkTask(plan.path, plan.keys_dir, plan.rules, plan.streams[i : i + CHUNK_ROUNDS], is_compiled, plan.round_keys)
+        ChunkTask(plan.path, plan.keys_dir, plan.rules, plan.streams[i : i + CHUNK_ROUNDS], is_compiled, not plan.is_whole, plan.round_keys)
         for i in range(0, plan.round_count, CHUNK_ROUNDS)
     ]
     unclean_ids: set[str] = set()
@@ -173,7 +202,7 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
         unclean_ids.update(verification.round_id for verification in result.unclean)
         yield from result.unclean
         yield from (None for _ in range(result.round_count - len(result.unclean)))
-    _check_ledger(plan, summary, unclean_ids)
+    check_whole_ledger(plan, summary, unclean_ids)
 
 
 def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:
@@ -182,106 +211,3 @@ def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:
         return
     with ProcessPoolExecutor(min(job_count, len(tasks)), mp_context=get_context("spawn")) as pool:
         yield from pool.map(verify_chunk, tasks)
-
-
-def _check_ledger(plan: BulkPlan, summary: BulkSummary, unclean_ids: set[str]) -> None:
-    ledger = RoundLedger.open_for_reading(plan.path)
-    try:
-        tree = _root_tree(ledger, plan, summary)
-        summary.comparison = compare(ledger, plan.anchors, tree)
-        summary.ledger_findings.extend(summary.comparison.findings)
-        if plan.is_whole:
-            summary.ledger_findings.extend(_check_balances(ledger, unclean_ids))
-    finally:
-        ledger.close()
-    summary.finding_count += len(summary.ledger_findings)
-    summary.is_wrong |= bool(summary.ledger_findings)
-
-
-def _root_tree(ledger: RoundLedger, plan: BulkPlan, summary: BulkSummary) -> Tree | None:
-    """Return size and root, recomputed from the leaves where that is due; None where no root can be had.
-
-    A checkpoint says something of a round only where the round's leaf leads to the root that is held against it, so with
-    checkpoints the leaves are gone over even where not all rounds are.
-    """
-    tree: Tree | None = None
-    try:
-        tree = ledger.store.tree()
-    except TreeBroken as error:
-        got = f"no node at level {error.level}, index {error.node_index}"
-        summary.ledger_findings.append(_finding("tree_broken", "integrity", "tree", "all its complete subtrees", got))
-    if plan.is_whole or plan.anchors.checkpoints:
-        # A writer may have added leaves since the tree was read.
-        leaves = islice(ledger.store.leaf_hashes(), tree.size if tree is not None else None)
-        rooted = Tree(*root_of_leaves(leaf for _, leaf in leaves))
-        if tree is not None and rooted != tree:
-            want, got = (f"{each.size} leaves, root {each.root.hex()}" for each in (rooted, tree))
-            summary.ledger_findings.append(_finding("root", "integrity", "root over all leaves", want, got))
-        tree = tree or rooted
-    if tree is not None:
-        summary.tree_size, summary.root = tree.size, tree.root.hex()
-    return tree
-
-
-def _finding(code: str, severity: str, where: str, want: str, got: str) -> Finding:
-    return Finding(code, severity, -1, -1, where, want, got, f"{where}: want {want}, got {got}")  # type: ignore[arg-type]
-
-
-def _check_balances(ledger: RoundLedger, unclean_ids: set[str]) -> Iterator[Finding]:
-    """Yield where an account's balances do not follow from its movements in the order of the record.
-
-    A round that has findings of its own is not named again.
-    """
-    facts: dict[str, list[tuple[int, AccountFact]]] = {}
-    for record in ledger.store.round_records(topics=LIFECYCLE_TOPICS):
-        _add_round(facts, record)
-    for stream in ledger.store.streams(ACCOUNT_STREAM):
-        _add_account(facts, ledger, stream)
-    for account_ref, placed in sorted(facts.items()):
-        ordered = [fact for _, fact in sorted(placed, key=lambda pair: pair[0])]
-        for found in reconcile_account(ordered):
-            if found.source not in unclean_ids:
-                where = f"{found.finding.where} ({found.source}, event {found.finding.event_index})"
-                yield found.finding._replace(where=where, message=f"{where}: want {found.finding.want}, got {found.finding.got}")
-        yield from _check_row(ledger, account_ref, ordered, unclean_ids)
-
-
-def _check_row(ledger: RoundLedger, account_ref: str, facts: list[AccountFact], unclean_ids: set[str]) -> Iterator[Finding]:
-    row = ledger.store.account(account_ref)
-    last = facts[-1]
-    event = last.event
-    balance = event.balance_before_minor - event.cost_minor if isinstance(event, RoundOpened) else event.balance_after_minor
-    if last.source in unclean_ids or (row is not None and row.balance_minor == balance):
-        return
-    got = str(row.balance_minor) if row is not None else "no row"
-    yield _finding("balance_row", "integrity", f"balance kept for account {account_ref}", str(balance), got)
-
-
-def _leaf_of(appends: tuple[LeafRow, ...] | list[LeafRow], version: int) -> int:
-    return next((append.leaf_index for append in appends if append.version_first <= version <= append.version_last), -1)
-
-
-def _add_round(facts: dict[str, list[tuple[int, AccountFact]]], record: RoundRecord) -> None:
-    account_ref = ""
-    for row in record.events:
-        try:
-            event = parse_event(row)
-        except (CanonicalFormError, LedgerError):
-            continue
-        if isinstance(event, RoundOpened):
-            account_ref = event.account_ref
-        if account_ref and isinstance(event, RoundOpened | RoundSettled):
-            fact = AccountFact(record.round_id, row.version - 1, event)
-            facts.setdefault(account_ref, []).append((_leaf_of(record.appends, row.version), fact))
-
-
-def _add_account(facts: dict[str, list[tuple[int, AccountFact]]], ledger: RoundLedger, stream: str) -> None:
-    appends = ledger.store.stream_appends(stream)
-    for row in ledger.store.stream_events(stream):
-        try:
-            event = parse_event(row)
-        except (CanonicalFormError, LedgerError):
-            continue
-        if isinstance(event, FundsMoved):
-            fact = AccountFact(stream, row.version - 1, event)
-            facts.setdefault(stream.removeprefix(ACCOUNT_STREAM), []).append((_leaf_of(appends, row.version), fact))

@@ -16,12 +16,14 @@ def check_record_events(record: RoundRecord, rules_for: RulesFor, *, is_balance_
     or somebody follows the whole account. An event whose bytes are no JSON object counts as one of no known kind.
     """
     lines = []
-    append_of = {
-        version: number for number, append in enumerate(record.appends) for version in range(append.version_first, append.version_last + 1)
-    }
+    number = 0
     for row in record.events:
-        append = append_of.get(row.version, -1)
-        recorded_at = record.appends[append].recorded_at_us if append >= 0 else 0
+        # Appends come in the order of their versions; where they do not cover an event it belongs to none.
+        while number < len(record.appends) and record.appends[number].version_last < row.version:
+            number += 1
+        is_covered = number < len(record.appends) and record.appends[number].version_first <= row.version
+        append = number if is_covered else -1
+        recorded_at = record.appends[number].recorded_at_us if is_covered else 0
         lines.append(ExportLine(row.version, record.stream, row.version - 1, append, recorded_at, _values(row.data), row.data))
     return check_stream(record.stream, lines, rules_for, is_balance_shown=is_balance_shown)
 

@@ -14,6 +14,7 @@ from ledger.lifecycle_events import EpochCommitted, RoundOpened, SeedRevealed
 from ledger.rounds import RoundLedger
 from ledger.seeds import unseal_seed
 from ledger.store import EPOCH_STREAM
+from replay.record_check import check_record
 from replay.verdict import Check, Finding
 
 __all__ = ["SealedSeeds", "SeedCheck"]
@@ -39,7 +40,7 @@ class SealedSeeds:
         self._seed_key: bytes | None = None
         self._reason = ""
         self._seeds: dict[int, tuple[bytes | None, str]] = {}
-        self._commitments: dict[int, tuple[EpochCommitted | None, int]] = {}
+        self._commitments: dict[int, tuple[EpochCommitted | None, int, str]] = {}
         try:
             self._seed_key = load_seed_key(keys_dir)
         except LedgerError as error:
@@ -71,10 +72,12 @@ class SealedSeeds:
 
     def _check_commitment(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
         """Hold the round against its epoch's `epoch_committed`: same commitment, recorded earlier, and the seed it sealed."""
-        committed, leaf_index = self._committed(opened.epoch)
+        committed, leaf_index, fault = self._committed(opened.epoch)
         where = f"commitment of epoch {opened.epoch}"
         if committed is None:
-            return [_finding("epoch_missing", where, "an epoch_committed in the record", "none")]
+            return [_finding("epoch_missing", where, "an epoch_committed in the record", fault)]
+        if fault:
+            return [_finding("epoch_altered", where, "the bytes that its leaf is over", fault)]
         if committed.seed_commitment != opened.seed_commitment:
             return [_finding("seed_commitment", where, committed.seed_commitment, opened.seed_commitment)]
         if leaf_index >= opened_leaf >= 0:
@@ -85,21 +88,25 @@ class SealedSeeds:
             return [_finding("sealed_seed", f"sealed seed of epoch {opened.epoch}", committed.sealed_seed_hash, found)]
         return []
 
-    def _committed(self, epoch: int) -> tuple[EpochCommitted | None, int]:
-        """Return the epoch's first event and its leaf, None where there is none that can be read."""
+    def _committed(self, epoch: int) -> tuple[EpochCommitted | None, int, str]:
+        """Return the epoch's first event, its leaf, and what is wrong with it."""
         if epoch not in self._commitments:
             self._commitments[epoch] = self._read_committed(f"{EPOCH_STREAM}{epoch}")
         return self._commitments[epoch]
 
-    def _read_committed(self, stream: str) -> tuple[EpochCommitted | None, int]:
-        rows, appends = self._ledger.store.stream_events(stream), self._ledger.store.stream_appends(stream)
-        if not rows or not appends:
-            return None, -1
+    def _read_committed(self, stream: str) -> tuple[EpochCommitted | None, int, str]:
+        """Return the event, its leaf, and why it cannot be relied on: empty where its bytes are those of its leaf."""
+        record = next(iter(self._ledger.store.records_of([stream])))
+        if not record.events or not record.appends:
+            return None, -1, "none"
+        faults = check_record(record)
         try:
-            event = parse_event(rows[0])
-        except (CanonicalFormError, LedgerError):
-            return None, -1
-        return (event, appends[0].leaf_index) if isinstance(event, EpochCommitted) else (None, -1)
+            event = parse_event(record.events[0])
+        except (CanonicalFormError, LedgerError) as error:
+            return None, -1, f"one that cannot be read ({error})"
+        if not isinstance(event, EpochCommitted):
+            return None, -1, record.events[0].topic
+        return event, record.appends[0].leaf_index, faults[0].message if faults else ""
 
     def _seed(self, epoch: int) -> tuple[bytes | None, str]:
         if epoch not in self._seeds:
@@ -121,7 +128,7 @@ class SealedSeeds:
                 continue
             if isinstance(event, SeedRevealed):
                 seed = bytes.fromhex(event.server_seed)
-                committed, _ = self._committed(epoch)
+                committed, _, _ = self._committed(epoch)
                 return seed if committed is not None and seed_commitment(seed) == committed.seed_commitment else None
         return None
 

@@ -47,7 +47,7 @@ class Verifier:
 
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
-    `anchors` are what the tree of a single round is held against; for many rounds `verify_bulk` does that once.
+    `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Verifier:
         rules: GameRules | None = None,
         is_compiled: bool = False,
         is_account_followed: bool = False,
-        anchors: Anchors = NO_ANCHORS,
+        anchors: Anchors | None = NO_ANCHORS,
         round_keys: Mapping[str, bytes] | None = None,
     ) -> None:
         self._ledger = ledger
@@ -87,7 +87,7 @@ class Verifier:
         `of_tree` are findings about the tree that the round's leaves stand in, `comparison` what holding it against
         anchors has found.
         """
-        comparison = comparison or Comparison()
+        comparison = comparison or compare(self._ledger, None, None)
         if not record.events and not record.appends:
             return _missing(record, comparison)
         record_findings = [*of_tree, *comparison.findings, *check_record(record)]

@@ -94,6 +94,19 @@ class PostgresServer:
         """End the server's first process without a chance to tidy up; the others end when they notice."""
         os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
 
+    def wait(self) -> None:
+        """Wait until connections are taken."""
+        import psycopg
+
+        for attempts_left in reversed(range(START_ATTEMPTS)):
+            try:
+                self.execute("postgres", "SELECT 1")
+                return
+            except psycopg.OperationalError:
+                if not attempts_left:
+                    raise
+                time.sleep(0.2)
+
     def remove(self) -> None:
         """Stop if it is running, and remove the data."""
         if (self.data / "postmaster.pid").exists():

@@ -15,7 +15,7 @@ from audit_reports.options import (
     UsageError,
     VkeyOption,
     keys_folder,
-    ledger_path,
+    named_ledger,
 )
 from audit_reports.output import note, print_json, print_line
 
@@ -41,7 +41,7 @@ def checkpoint(out: OutOption = "", ledger: LedgerOption = "ledger.db", keys: Ke
     from ledger.checkpoints import sign_tree
     from ledger.rounds import RoundLedger
 
-    path = ledger_path(ledger)
+    path = named_ledger(ledger)
     _check_new(out)
     opened = RoundLedger.open_for_reading(path)
     try:
@@ -90,7 +90,7 @@ def prove(
     if not out:
         raise UsageError("-o", "a new file for the proof", "")
     _check_new(out)
-    path = ledger_path(ledger)
+    path = named_ledger(ledger)
     sys.exit(_prove(path, keys_folder(path, keys), round_, out, load_anchors(checkpoints or [], vkeys or []), as_json=as_json))
 
 

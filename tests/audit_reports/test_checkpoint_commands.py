@@ -15,7 +15,7 @@ import pytest
 from engines.registry import installed_game
 from ledger.checkpoints import sign_tree
 from ledger.rounds import RoundLedger
-from replay.anchors import HELD_KEY, NO_CHECKPOINT, NO_KEY
+from replay.anchors import HELD_KEY, IN_SUMMARY, NO_CHECKPOINT, NO_KEY
 from tests.command_line import run
 from tests.conftest import ROOT
 from tests.ledger_files import altered
@@ -102,6 +102,10 @@ def test_verify_all_against_a_checkpoint(capfd: Capture, whole: Kept) -> None:
     assert f"grown from the checkpoint of {size_of(whole)} leaves, {HELD_KEY}" in done.out
     assert NO_KEY in run(capfd, *options, "--jobs", 2).out
     assert run(capfd, *options, "--json").lines[-1]["ledger"]["comparison"] == NO_KEY
+    without_seeds = run(capfd, *options, "--keys", whole.vkey.parent, "--sample", 2, "--json")
+    assert [line["verdict"] for line in without_seeds.lines[:-1]] == ["not_replayable"] * 2
+    assert {line["ledger"]["comparison"] for line in without_seeds.lines[:-1]} == {IN_SUMMARY}
+    assert not [line for line in without_seeds.lines[:-1] if NO_CHECKPOINT in str(line)]
 
 
 def size_of(whole: Kept) -> int:
@@ -264,6 +268,12 @@ def test_checkpoint_without_its_key(capfd: Capture, copy: Path, tmp_path: Path) 
     assert (done.status, done.out) == (4, "")
     assert f"of checkpoint {kept}: want " in done.err
     assert run(capfd, "checkpoint", "--ledger", tmp_path / "none.db").status == 4
+    kept.unlink()
+    kept.parent.rmdir()
+    kept.parent.write_text("no folder")
+    done = run(capfd, "checkpoint", "--ledger", copy)
+    assert (done.status, done.out) == (4, "")
+    assert f"checkpoint {kept.parent}: want a file that can be read, got Not a directory" in done.err
 
 
 def test_files_that_cannot_be_written(capfd: Capture, whole: Kept, tmp_path: Path) -> None:

@@ -1,0 +1,144 @@
+"""What holds of a ledger as a whole, beside its rounds one by one: root, other streams, balances."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from engines.canonical import CanonicalFormError
+from ledger.codec import parse_event
+from ledger.errors import LedgerError, TreeBroken
+from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
+from ledger.merkle import root_of_leaves
+from ledger.rounds import RoundLedger
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, LeafRow, RoundRecord, Tree
+from replay.anchors import compare
+from replay.reconcile import AccountFact, reconcile_account
+from replay.record_check import check_record
+from replay.verdict import Finding
+
+if TYPE_CHECKING:
+    from replay.bulk import BulkPlan, BulkSummary
+
+__all__ = ["check_whole_ledger"]
+
+LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1")
+
+
+def check_whole_ledger(plan: "BulkPlan", summary: "BulkSummary", unclean_ids: set[str]) -> None:
+    """Add to the summary what holds, or does not, of the ledger as a whole.
+
+    `unclean_ids` are rounds with findings of their own, which are not named again.
+    """
+    ledger = RoundLedger.open_for_reading(plan.path)
+    try:
+        tree = _root_tree(ledger, plan, summary)
+        summary.comparison = compare(ledger, plan.anchors, tree)
+        summary.ledger_findings.extend(summary.comparison.findings)
+        if plan.is_whole:
+            summary.ledger_findings.extend(_check_other_streams(ledger))
+            summary.ledger_findings.extend(_check_balances(ledger, plan.tree_size, unclean_ids))
+    finally:
+        ledger.close()
+    summary.finding_count += len(summary.ledger_findings)
+    summary.is_wrong |= bool(summary.ledger_findings)
+
+
+def _root_tree(ledger: RoundLedger, plan: "BulkPlan", summary: "BulkSummary") -> Tree | None:
+    """Return size and root, recomputed from the leaves where that is due; None where no root can be had.
+
+    A checkpoint says something of a round only where the round's leaf leads to the root that is held against it, so with
+    checkpoints the leaves are gone over even where not all rounds are.
+    """
+    tree: Tree | None = None
+    try:
+        tree = ledger.store.tree()
+    except TreeBroken as error:
+        got = f"no node at level {error.level}, index {error.node_index}"
+        summary.ledger_findings.append(_finding("tree_broken", "integrity", "tree", "all its complete subtrees", got))
+    if plan.is_whole or plan.anchors.checkpoints:
+        # A writer may have added leaves since the tree was read.
+        leaves = islice(ledger.store.leaf_hashes(), tree.size if tree is not None else None)
+        rooted = Tree(*root_of_leaves(leaf for _, leaf in leaves))
+        if tree is not None and rooted != tree:
+            want, got = (f"{each.size} leaves, root {each.root.hex()}" for each in (rooted, tree))
+            summary.ledger_findings.append(_finding("root", "integrity", "root over all leaves", want, got))
+        tree = tree or rooted
+    if tree is not None:
+        summary.tree_size, summary.root = tree.size, tree.root.hex()
+    return tree
+
+
+def _finding(code: str, severity: str, where: str, want: str, got: str) -> Finding:
+    return Finding(code, severity, -1, -1, where, want, got, f"{where}: want {want}, got {got}")  # type: ignore[arg-type]
+
+
+def _check_other_streams(ledger: RoundLedger) -> Iterator[Finding]:
+    """Yield where the events of accounts, epochs and the ledger itself depart from their leaves."""
+    streams = [stream for prefix in (LEDGER_STREAM, ACCOUNT_STREAM, EPOCH_STREAM) for stream in ledger.store.streams(prefix)]
+    for record in ledger.store.records_of(streams):
+        for finding in check_record(record):
+            where = f"{record.stream}, {finding.where}"
+            yield finding._replace(where=where, message=f"{where}: want {finding.want}, got {finding.got}")
+
+
+def _check_balances(ledger: RoundLedger, tree_size: int, unclean_ids: set[str]) -> Iterator[Finding]:
+    """Yield where an account's balances do not follow from its movements in the order of the record, up to `tree_size` leaves.
+
+    A round that has findings of its own is not named again.
+    """
+    facts: dict[str, list[tuple[int, AccountFact]]] = {}
+    for record in ledger.store.round_records(topics=LIFECYCLE_TOPICS):
+        _add_round(facts, record)
+    for stream in ledger.store.streams(ACCOUNT_STREAM):
+        _add_account(facts, ledger, stream)
+    for account_ref, placed in sorted(facts.items()):
+        ordered = [fact for leaf, fact in sorted(placed, key=lambda pair: pair[0]) if leaf < tree_size]
+        for found in reconcile_account(ordered):
+            if found.source not in unclean_ids:
+                where = f"{found.finding.where} ({found.source}, event {found.finding.event_index})"
+                yield found.finding._replace(where=where, message=f"{where}: want {found.finding.want}, got {found.finding.got}")
+        if ordered:
+            yield from _check_row(ledger, tree_size, account_ref, ordered, unclean_ids)
+
+
+def _check_row(ledger: RoundLedger, tree_size: int, account_ref: str, facts: list[AccountFact], unclean_ids: set[str]) -> Iterator[Finding]:
+    row = ledger.store.account(account_ref)
+    if ledger.store.tree_size() != tree_size:
+        return  # somebody is playing: the row is of a later moment than the facts
+    last = facts[-1]
+    event = last.event
+    balance = event.balance_before_minor - event.cost_minor if isinstance(event, RoundOpened) else event.balance_after_minor
+    if last.source in unclean_ids or (row is not None and row.balance_minor == balance):
+        return
+    got = str(row.balance_minor) if row is not None else "no row"
+    yield _finding("balance_row", "integrity", f"balance kept for account {account_ref}", str(balance), got)
+
+
+def _leaf_of(appends: tuple[LeafRow, ...] | list[LeafRow], version: int) -> int:
+    return next((append.leaf_index for append in appends if append.version_first <= version <= append.version_last), -1)
+
+
+def _add_round(facts: dict[str, list[tuple[int, AccountFact]]], record: RoundRecord) -> None:
+    account_ref = ""
+    for row in record.events:
+        try:
+            event = parse_event(row)
+        except (CanonicalFormError, LedgerError):
+            continue
+        if isinstance(event, RoundOpened):
+            account_ref = event.account_ref
+        if account_ref and isinstance(event, RoundOpened | RoundSettled):
+            fact = AccountFact(record.round_id, row.version - 1, event)
+            facts.setdefault(account_ref, []).append((_leaf_of(record.appends, row.version), fact))
+
+
+def _add_account(facts: dict[str, list[tuple[int, AccountFact]]], ledger: RoundLedger, stream: str) -> None:
+    appends = ledger.store.stream_appends(stream)
+    for row in ledger.store.stream_events(stream):
+        try:
+            event = parse_event(row)
+        except (CanonicalFormError, LedgerError):
+            continue
+        if isinstance(event, FundsMoved):
+            fact = AccountFact(stream, row.version - 1, event)
+            facts.setdefault(stream.removeprefix(ACCOUNT_STREAM), []).append((_leaf_of(appends, row.version), fact))
