@@ -1,14 +1,18 @@
 """Options that several commands share, and how their values become paths, numbers and times."""
 
 import os
-from datetime import datetime, timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
-from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
+from ledger.address import DATABASE_SCHEMES, DatabaseAddress, LedgerPlace, ledger_place
+
+if TYPE_CHECKING:
+    from engines.rules import GameRules
 
 __all__ = [
     "AccountOption",
@@ -20,17 +24,22 @@ __all__ = [
     "LedgerOption",
     "RulesOption",
     "SinceOption",
+    "Span",
     "UntilOption",
     "UsageError",
     "VkeyOption",
     "ZoneOption",
+    "check_file_name",
     "check_game_known",
+    "check_place",
+    "chosen_rules",
     "history_path",
     "job_count",
     "keys_folder",
     "ledger_path",
     "named_ledger",
     "parse_count",
+    "parse_span",
     "parse_time",
 ]
 
@@ -53,6 +62,11 @@ VkeyOption = Annotated[
     list[str] | None, typer.Option("--vkey", help="A verifier key that came by another way than the ledger; once for each.")
 ]
 
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
+_COUNT = re.compile(r"([0-9]+(?:_[0-9]+)*)(?:[eE]([0-9]{1,2}))?")
+_COUNT_LENGTH_MAX = 40
+# RFC 3339; seconds may be left out, and so may the time or the offset where --tz says what is meant.
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?)?")
 EPOCH_START = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -69,14 +83,41 @@ class UsageError(Exception):
         return f"{self.option}: want {self.wanted}, got {self.found!r}"
 
 
+class Span(NamedTuple):
+    """A span of time in microseconds since 1970 UTC, open where it is None; the end is the first moment that is too late."""
+
+    since_us: int | None
+    until_us: int | None
+
+
+def check_place(text: str, option: str, wanted: str) -> None:
+    """Raise UsageError for an address, whose password is not shown, and for bytes that are no text, where a file or folder is wanted."""
+    if "://" in text:
+        scheme = _SCHEME.match(text)
+        raise UsageError(option, wanted, f"{scheme[1] if scheme else '…'}://…")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(option, "a name that is Unicode text", os.fsencode(text).decode("ascii", "backslashreplace")) from error
+
+
+def check_file_name(text: str, option: str, wanted: str = "a file") -> None:
+    """Raise UsageError for what cannot be the name of a file: as `check_place`, and where it has none."""
+    check_place(text, option, wanted)
+    if Path(text).name in ("", ".."):
+        raise UsageError(option, "the name of a file", text)
+
+
 def named_ledger(ledger: str) -> LedgerPlace:
-    """Return where a ledger is: a file, or a database, whose password is never shown."""
+    """Return where a ledger is: a file, or a database, whose password is never shown; raises UsageError."""
+    if not ledger.startswith(DATABASE_SCHEMES):
+        check_file_name(ledger, "--ledger", "a file, or a database at postgresql://…")
     return ledger_place(ledger)
 
 
 def ledger_path(ledger: str) -> Path:
     """Return the file of a ledger, for a command that works on files alone; raises UsageError for a database."""
-    place = ledger_place(ledger)
+    place = named_ledger(ledger)
     if isinstance(place, DatabaseAddress):
         raise UsageError("--ledger", "a file, this command does not work on a database", str(place))
     return place
@@ -89,9 +130,29 @@ def check_game_known(game: str) -> None:
     rules_versions(game)
 
 
+def chosen_rules(game: str, file: str, version: str = "") -> "GameRules":
+    """Return the rules in the file named, which must be the game's, or else those that are installed.
+
+    Raises UsageError, GameUnknownError, VersionUnknownError, RulesError.
+    """
+    from engines.registry import installed_rules
+    from engines.rules import load_rules
+
+    if not file:
+        return installed_rules(game, version or None)
+    check_game_known(game)
+    rules = load_rules(Path(file))
+    if rules.game != game:
+        raise UsageError("--game", f"{rules.game}, whose rules {file} holds", game)
+    if version not in ("", rules.version):
+        raise UsageError("--version", f"{rules.version}, as {file} says", version)
+    return rules
+
+
 def keys_folder(ledger: LedgerPlace, keys: str) -> Path:
     """Return the folder of the keys of a ledger (`record/1`, item 8); raises UsageError where a database's is not named."""
     if keys:
+        check_place(keys, "--keys", "a folder")
         return Path(keys)
     if isinstance(ledger, DatabaseAddress):
         raise UsageError("--keys", "the folder of the keys, as none lies beside a database", "none")
@@ -104,39 +165,60 @@ def history_path(ledger: LedgerPlace, history: str) -> Path:
 
     if isinstance(ledger, DatabaseAddress) and not history:
         raise UsageError("--history", "the file of the read model, as none lies beside a database", "none")
+    if history:
+        check_file_name(history, "--history")
     return Path(history) if history else default_history_path(ledger)
 
 
 def parse_count(text: str, option: str) -> int:
     """Return a count of 1 or more, written `1000000`, `1_000_000` or `1e6`; raises UsageError."""
-    mantissa, mark, exponent = text.lower().partition("e")
-    digits = mantissa.replace("_", "")
-    if digits.isdecimal() and digits.isascii() and (not mark or (exponent.isdecimal() and exponent.isascii() and len(exponent) <= 2)):
-        count: int = int(digits) * 10 ** int(exponent or "0")
+    match = _COUNT.fullmatch(text) if len(text) <= _COUNT_LENGTH_MAX else None
+    if match:
+        count: int = int(match[1]) * 10 ** int(match[2] or "0")
         if 1 <= count <= 10**15:
             return count
-    raise UsageError(option, "a whole number from 1 to 1e15, such as 1000000, 1_000_000 or 1e6", text)
+    shown = text if len(text) <= _COUNT_LENGTH_MAX else f"{text[:_COUNT_LENGTH_MAX]}…"
+    raise UsageError(option, "a whole number from 1 to 1e15, such as 1000000, 1_000_000 or 1e6", shown)
+
+
+def _zone(zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError("--tz", "a time zone such as Europe/Malta or UTC", zone) from error
 
 
 def parse_time(text: str, option: str, zone: str) -> int | None:
-    """Return a time in microseconds since 1970 UTC, None for an empty text; raises UsageError."""
+    """Return a time in microseconds since 1970 UTC, None for an empty text; raises UsageError, for an unknown zone in any case."""
+    place = _zone(zone) if zone else None
     if not text:
         return None
     wanted = "a time such as 2026-11-30T14:00:00+01:00, or a date or time together with --tz Europe/Malta"
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(option, wanted, text) from error
-    if moment.tzinfo is None:
-        if not zone:
+        if not _TIME.fullmatch(text):
             raise UsageError(option, wanted, text)
-        try:
-            moment = moment.replace(tzinfo=ZoneInfo(zone))
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise UsageError("--tz", "a time zone such as Europe/Malta or UTC", zone) from error
+        moment = datetime.fromisoformat(text.upper())
+        if moment.tzinfo is None:
+            if place is None:
+                raise UsageError(option, wanted, text)
+            local, moment = moment, moment.replace(tzinfo=place)
+            if moment.astimezone(UTC).astimezone(place).replace(tzinfo=None) != local:
+                raise UsageError(option, f"a time that there was in {zone}: its clocks were put forward past this one", text)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(option, wanted, text) from error
     return (moment - EPOCH_START) // timedelta(microseconds=1)
 
 
+def parse_span(since: str, until: str, zone: str) -> Span:
+    """Return the span of time between --since and --until; raises UsageError, also where it ends before it begins."""
+    span = Span(parse_time(since, "--since", zone), parse_time(until, "--until", zone))
+    if span.since_us is not None and span.until_us is not None and span.since_us > span.until_us:
+        raise UsageError("--until", f"a time after --since {since}", until)
+    return span
+
+
 def job_count(jobs: int) -> int:
-    """Return the number of worker processes: `jobs`, or one for each core where it is 0."""
-    return jobs if jobs > 0 else os.cpu_count() or 1
+    """Return the number of worker processes: `jobs`, or one for each core where it is 0; raises UsageError below 0."""
+    if jobs < 0:
+        raise UsageError("--jobs", "0 or more", str(jobs))
+    return jobs or os.cpu_count() or 1

@@ -1,36 +1,84 @@
-"""Results to stdout, progress and notes to stderr."""
+"""Results to stdout, progress and notes to stderr.
 
+What is printed may come from an altered record: a control character in it is shown escaped and never reaches the terminal.
+"""
+
+import codecs
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
-__all__ = ["done_so_far", "follow", "is_coloured", "note", "print_json", "print_line", "table", "time_text"]
+__all__ = [
+    "done_so_far",
+    "follow",
+    "is_coloured",
+    "note",
+    "prepare_streams",
+    "print_json",
+    "print_line",
+    "printable",
+    "say_done",
+    "table",
+    "time_text",
+]
 
 T = TypeVar("T")
 _done: list[str] = []
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_BUT_COLOUR = re.compile("\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+_CONTROL_IN_JSON = re.compile("[\x7f-\x9f]")
+
+
+def prepare_streams() -> None:
+    """Have what an encoding cannot show written escaped, and let a command run whose output is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def printable(text: str, *, is_colour_kept: bool = False) -> str:
+    """Return text with its control characters, line end and tabulator apart, in escaped form."""
+    return (_CONTROL_BUT_COLOUR if is_colour_kept else _CONTROL).sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def print_line(text: str = "") -> None:
     """Print one line of the result."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(printable(text) + "\n")
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on one line."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    """Print one JSON document on one line: in UTF-8, or in ASCII where that cannot be written."""
+    text = json.dumps(document, ensure_ascii=not _is_unicode(sys.stdout.encoding))
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half of a pair, as in the name of a file that is no text
+            text = json.dumps(document)
+    sys.stdout.write(_CONTROL_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def _is_unicode(encoding: str | None) -> bool:
+    try:
+        return codecs.lookup(encoding or "ascii").name == "utf-8"
+    except LookupError:
+        return False
 
 
 def note(text: str) -> None:
     """Say something that is not the result."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(printable(text) + "\n")
 
 
 def is_coloured() -> bool:
     """Return whether results may be coloured: on a terminal, unless NO_COLOR is set."""
-    import os
-
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -62,11 +110,22 @@ def done_so_far() -> str:
     return _done[0] if _done else ""
 
 
-def time_text(time_us: int) -> str:
-    """Return a time in microseconds since 1970 UTC as text, empty for 0."""
+def say_done(text: str) -> None:
+    """Set what `done_so_far` returns, for work that knows it better than a count of steps."""
+    _done[:] = [text]
+
+
+def time_text(time_us: int, zone: str = "") -> str:
+    """Return a time in microseconds since 1970 UTC as text, in UTC or in a zone that is known; empty for 0."""
     if time_us == 0:
         return ""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)).strftime("%Y-%m-%d %H:%M:%S.%f UTC")
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)
+        if zone:
+            return moment.astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S.%f %z")
+        return moment.strftime("%Y-%m-%d %H:%M:%S.%f UTC")
+    except (OverflowError, ValueError):  # an altered record; no calendar reaches that far
+        return f"{time_us} microseconds since 1970"
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ledger.money import format_amount
+from ledger.money import amount_text
 from replay.verdict import Finding
 from replay.verification import Verification
 
@@ -53,10 +53,14 @@ def finding_lines(finding: Finding) -> Iterator[str]:
 def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iterator[str]:
     """Yield a verdict as text: the verdict first, then checks, findings and notes; `is_short` leaves out checks that passed."""
     opened, settled = verification.opened, verification.settled
+    if is_short and not verification.findings:
+        reason = next((check.detail for check in verification.checks if check.result == "not_run"), "not settled yet")
+        yield f"{verification.verdict.upper()}  round {verification.round_id}: {reason}"
+        return
     yield f"{verification.verdict.upper()}  round {verification.round_id}"
     if opened is not None:
-        bet, cost = format_amount(opened.bet_minor, opened.currency), format_amount(opened.cost_minor, opened.currency)
-        won = f"won {format_amount(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled"
+        bet, cost = amount_text(opened.bet_minor, opened.currency), amount_text(opened.cost_minor, opened.currency)
+        won = f"won {amount_text(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled"
         yield f"  {opened.game} {opened.rules_version}, {opened.mode}, bet {bet}, cost {cost}, {won} {opened.currency}"
     for check in verification.checks:
         if not (is_short and check.result in ("pass", "not_shown")):
@@ -80,6 +84,7 @@ def summary_json(summary: "BulkSummary") -> dict[str, Any]:
         "verdicts": dict(sorted(summary.verdicts.items())),
         "finding_count": summary.finding_count,
         "warning_count": summary.warning_count,
+        "is_whole_ledger": summary.is_whole,
         "ledger_findings": [finding_json(finding) for finding in summary.ledger_findings],
         "cost_minor": summary.cost_minor,
         "win_minor": summary.win_minor,
@@ -97,7 +102,11 @@ def summary_lines(summary: "BulkSummary") -> Iterator[str]:
     of_ledger = len(summary.ledger_findings)
     yield f"findings: {summary.finding_count}, of which about the ledger as a whole {of_ledger}; warnings: {summary.warning_count}"
     for currency, cost in sorted(summary.cost_minor.items()):
-        yield f"{currency}: cost {format_amount(cost, currency)}, won {format_amount(summary.win_minor.get(currency, 0), currency)}"
+        yield f"{currency}: cost {amount_text(cost, currency)}, won {amount_text(summary.win_minor.get(currency, 0), currency)}"
     yield f"tree of {summary.tree_size} leaves, root {summary.root}; {summary.comparison.sentence()}"
+    if summary.verdicts["record_tampered"]:
+        yield "note: this root is that of the stored leaves; the rounds above are not what their leaves say"
+    if not summary.is_whole:
+        yield "note: a selection of rounds, each held against the root; accounts and other streams as a whole were not checked"
     if summary.draft_count:
         yield f"note: draft rules in {summary.draft_count} rounds"

@@ -4,6 +4,7 @@ Rounds come in chunks of 2^16, each with a key of its own (`rng/1`, item 9), so 
 sums never depend on how many workers there are.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
@@ -28,6 +29,7 @@ from engines.game import Game
 from engines.registry import game_of_rules
 from engines.rng import key_words, simulation_key, simulation_nonce
 from engines.rules import GameRules
+from engines.workers import start_worker
 
 __all__ = ["CHUNK_ROUNDS", "SUM_NAMES", "ReturnEstimate", "Sums", "estimate_return", "simulate"]
 
@@ -184,7 +186,8 @@ def simulate(rules: GameRules, mode: str, round_count: int, *, seed: bytes, job_
     if job_count <= 1 or chunk_count <= 1:
         yield from map(_play_chunk, tasks)
         return
-    with ProcessPoolExecutor(min(job_count, chunk_count), mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(min(job_count, chunk_count), context, start_worker, (os.getpid(),)) as pool:
         yield from pool.map(_play_chunk, tasks)
 
 

@@ -5,12 +5,15 @@ in a round's transaction, and what it says counts only as far as it agrees with 
 """
 
 import json
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from engines.canonical import INTEGER_MAX
 from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.errors import HistoryMismatch, HistoryMissing, LedgerUnwritable
 from ledger.postgres_errors import HistoryUnnamed
@@ -26,6 +29,7 @@ __all__ = [
     "build",
     "compare",
     "default_history_path",
+    "is_history",
     "round_rows",
     "totals",
 ]
@@ -61,7 +65,10 @@ class RoundEntry(NamedTuple):
 
 
 class RoundFilter(NamedTuple):
-    """What a round must be like to be listed; `until_us` is the first moment that is too late."""
+    """What a round must be like to be listed; `until_us` is the first moment that is too late.
+
+    A round that cannot be read may be any: it is always listed, so that nobody can hide one by damaging it.
+    """
 
     account_ref: str = ""
     since_us: int | None = None
@@ -73,7 +80,7 @@ class RoundFilter(NamedTuple):
 
     def takes(self, entry: RoundEntry) -> bool:
         """Return whether the round is listed."""
-        return (
+        return entry.status == "unreadable" or (
             self.account_ref in ("", entry.account_ref)
             and (self.since_us is None or entry.opened_at_us >= self.since_us)
             and (self.until_us is None or entry.opened_at_us < self.until_us)
@@ -130,39 +137,40 @@ def totals(entries: Iterable[RoundEntry]) -> dict[str, Total]:
 
 def _entry(ledger: RoundLedger, record: RoundRecord) -> RoundEntry:
     try:
-        opened = json.loads(record.events[0].data)
-        settled = json.loads(record.events[1].data) if len(record.events) == 2 else None
-        return _readable_entry(record.round_id, opened, settled)
-    except (ValueError, KeyError, TypeError, IndexError):
+        opened, *more = [json.loads(event.data) for event in record.events]
+        if len(more) > 1 or not isinstance(more[-1] if more else opened, dict):
+            raise ValueError("not one opening and one settlement")
+        return _readable_entry(record.round_id, opened, more[0] if more else None)
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         row = ledger.store.round(record.round_id)
-        account_ref, game, external_ref = (row.account_ref, row.game, row.external_ref) if row else ("", "", "")
+        account_ref, game, external_ref = (str(row.account_ref), str(row.game), str(row.external_ref)) if row else ("", "", "")
         return RoundEntry(record.round_id, account_ref, game, "", "", 0, 0, 0, 0, 0, "", 0, 0, 0, 0, "unreadable", external_ref)
 
 
 def _readable_entry(round_id: str, opened: dict[str, Any], settled: dict[str, Any] | None) -> RoundEntry:
-    if opened["kind"] != "round_opened" or (settled and settled["kind"] != "round_settled"):
+    if opened["kind"] != "round_opened" or (settled is not None and settled["kind"] != "round_settled"):
         raise ValueError("not the events that their topics name")
     amounts = ("total_win_minor", "base_win_minor", "feature_win_minor", "balance_after_minor", "settled_at_us")
     unsettled = (0, 0, 0, _whole(opened, "balance_before_minor") - _whole(opened, "cost_minor"), 0)
-    win, base, features, balance_after, settled_at = (_whole(settled, name) for name in amounts) if settled else unsettled
+    win, base, features, balance_after, settled_at = (_whole(settled, name) for name in amounts) if settled is not None else unsettled
     return RoundEntry(
         round_id=round_id,
-        account_ref=str(opened["account_ref"]),
-        game=str(opened["game"]),
-        rules_version=str(opened["rules_version"]),
-        mode=str(opened["mode"]),
+        account_ref=_text(opened, "account_ref"),
+        game=_text(opened, "game"),
+        rules_version=_text(opened, "rules_version"),
+        mode=_text(opened, "mode"),
         bet_minor=_whole(opened, "bet_minor"),
         cost_minor=_whole(opened, "cost_minor"),
         win_minor=win,
         base_win_minor=base,
         feature_win_minor=features,
-        currency=str(opened["currency"]),
+        currency=_text(opened, "currency"),
         balance_before_minor=_whole(opened, "balance_before_minor"),
         balance_after_minor=balance_after,
         opened_at_us=_whole(opened, "opened_at_us"),
         settled_at_us=settled_at,
-        status="settled" if settled else "open",
-        external_ref=str(opened["external_ref"]),
+        status="open" if settled is None else "settled",
+        external_ref=_text(opened, "external_ref"),
     )
 
 
@@ -170,49 +178,106 @@ def _whole(event: dict[str, Any], name: str) -> int:
     value = event[name]
     if type(value) is not int:
         raise TypeError(name)
+    if not 0 <= value <= INTEGER_MAX:
+        raise ValueError(name)
     return value
 
 
-def build(ledger: RoundLedger, path: Path) -> int:
+def _text(event: dict[str, Any], name: str) -> str:
+    value = event[name]
+    if not isinstance(value, str):
+        raise TypeError(name)
+    value.encode()  # half of a pair is no text, and no database takes it
+    return value
+
+
+def is_history(path: Path) -> bool:
+    """Return whether there is a file of a read model at `path`; an empty file is none."""
+    return path.exists() and (not path.is_file() or path.stat().st_size > 0)
+
+
+def build(ledger: RoundLedger, path: Path, *, say: Callable[[str], None] | None = None) -> int:
     """Bring the read model up to date, making it where there is none, and return the number of rounds written.
 
-    Raises HistoryMismatch for the file of another ledger, LedgerUnwritable.
+    One that has lost rows, or has come to leaves that there are none of, is made anew, and `say` is called with the reason.
+    A file that was not there before is not left behind where the build fails before it is of use. Raises HistoryMismatch for the file of another ledger, LedgerUnwritable.
     """
-    import sqlite_utils
-
     ledger_id = ledger.created().ledger_id
+    discarded = ""
     try:
-        if path.exists():
-            _check_owner(path, ledger_id)
-        database = sqlite_utils.Database(path)
+        is_new = not is_history(path)
+        if not is_new:
+            discarded = _why_useless(path, _check_owner(path, ledger_id), ledger.store.tree_size())
+        if discarded:
+            path.unlink()
+            if say:
+                say(discarded)
         try:
-            # Many small commits need not wait for the disk: what a power cut spoils is built again from the record.
-            database.execute("PRAGMA synchronous=OFF")
-            return _build(ledger, database, ledger_id)
-        finally:
-            database.close()
+            return _write(ledger, path, ledger_id)
+        except BaseException:
+            if (is_new or discarded) and not _has_position(path):
+                path.unlink(missing_ok=True)
+            raise
     except (sqlite3.Error, OSError) as error:
         raise LedgerUnwritable(str(path), str(error)) from error
 
 
-def _build(ledger: RoundLedger, database: Any, ledger_id: str) -> int:
+def _why_useless(path: Path, leaf_count: int, tree_size: int) -> str:
+    """Return why a read model cannot be taken up where it was left, empty where it can."""
+    if leaf_count > tree_size:
+        return f"it had come to leaf {leaf_count} of a tree of {tree_size}"
+    connection = _connect(path)
+    try:
+        known = connection.execute("SELECT row_count FROM position").fetchone()[0]
+        found = connection.execute("SELECT COUNT(*) FROM rounds").fetchone()[0]
+    except sqlite3.Error as error:
+        return f"it is not of this form ({error})"
+    finally:
+        connection.close()
+    return f"it had {found} rows of {known}" if not isinstance(known, int) or found < known else ""
+
+
+def _has_position(path: Path) -> bool:
+    try:
+        connection = _connect(path)
+        try:
+            return connection.execute("SELECT 1 FROM position").fetchone() is not None
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return False
+
+
+def _write(ledger: RoundLedger, path: Path, ledger_id: str) -> int:
+    import sqlite_utils
+
+    database = sqlite_utils.Database(path)
+    try:
+        # Many small commits need not wait for the disk: what a power cut spoils is built again from the record.
+        database.execute("PRAGMA synchronous=OFF")
+        return _write_rows(ledger, database, ledger_id)
+    finally:
+        database.close()
+
+
+def _write_rows(ledger: RoundLedger, database: Any, ledger_id: str) -> int:
     rounds, position = database.table("rounds", pk="round_id"), database.table("position", pk="ledger_id")
     if not position.exists():
         columns = {name: int if name.endswith(("_minor", "_us")) else str for name in RoundEntry._fields}
         rounds.create(columns, pk="round_id", if_not_exists=True)
         rounds.create_index(["account_ref", "opened_at_us"], if_not_exists=True)
         rounds.create_index(["external_ref"], if_not_exists=True)
-        position.create({"ledger_id": str, "leaf_count": int}, pk="ledger_id")
-        position.insert({"ledger_id": ledger_id, "leaf_count": 0})
-    seen = position.get(ledger_id)["leaf_count"]
-    tree_size, written = ledger.store.tree_size(), 0
-    # Rows come before the position that covers them: cut off in between, the same rows are written again.
-    while seen < tree_size:
-        leaf_end = min(seen + _LEAVES_A_STEP, tree_size)
+        position.create({"ledger_id": str, "leaf_count": int, "row_count": int}, pk="ledger_id")
+        position.insert({"ledger_id": ledger_id, "leaf_count": 0, "row_count": 0})
+    seen, written = position.get(ledger_id)["leaf_count"], 0
+    # By leaves that are there, not by their numbers: one that was altered may be of any size.
+    while leaves := list(islice(ledger.store.leaf_hashes(seen), _LEAVES_A_STEP)):
+        leaf_end = leaves[-1][0] + 1
         streams = ledger.store.streams_touched(seen, leaf_end)
         records = ledger.store.records_of(streams, topics=_TOPICS)
         rounds.insert_all((_entry(ledger, record)._asdict() for record in records), pk="round_id", replace=True)
-        position.upsert({"ledger_id": ledger_id, "leaf_count": leaf_end}, pk="ledger_id")
+        # Rows come before the position that covers them: cut off in between, the same rows are written again.
+        position.upsert({"ledger_id": ledger_id, "leaf_count": leaf_end, "row_count": rounds.count}, pk="ledger_id")
         written += len(streams)
         seen = leaf_end
     return written
@@ -231,11 +296,14 @@ def _check_owner(path: Path, ledger_id: str) -> int:
         raise HistoryMismatch(str(path), expected, "a file that is no read model") from error
     if len(rows) != 1 or rows[0][0] != ledger_id:
         raise HistoryMismatch(str(path), expected, f"that of {', '.join(str(row[0]) for row in rows) or 'no ledger'}")
-    return int(rows[0][1])
+    leaf_count = rows[0][1]
+    if not isinstance(leaf_count, int) or leaf_count < 0:
+        raise HistoryMismatch(str(path), "a number of leaves that it has come to", repr(leaf_count)[:80])
+    return leaf_count
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect("file:" + quote(str(path.absolute())) + "?mode=ro", uri=True)
+    return sqlite3.connect("file:" + quote(os.fsencode(path.absolute())) + "?mode=ro", uri=True)
 
 
 def compare(ledger: RoundLedger, path: Path) -> list[Difference]:
@@ -243,7 +311,7 @@ def compare(ledger: RoundLedger, path: Path) -> list[Difference]:
 
     Raises HistoryMissing, HistoryMismatch.
     """
-    if not path.exists():
+    if not is_history(path):
         raise HistoryMissing(str(path))
     seen = _check_owner(path, ledger.created().ledger_id)
     connection = _connect(path)

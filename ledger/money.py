@@ -5,7 +5,7 @@ import re
 from engines.rules import GameRules
 from ledger.errors import AmountInvalid, BetNotAllowed, CurrencyUnknown, ModeUnknown
 
-__all__ = ["check_bet", "check_mode", "decimals_of", "format_amount", "is_bet_allowed", "parse_amount"]
+__all__ = ["amount_text", "check_bet", "check_mode", "decimals_of", "format_amount", "is_bet_allowed", "parse_amount"]
 
 _NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 _THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND"
@@ -50,6 +50,13 @@ def format_amount(minor: int, currency: str) -> str:
         return sign + digits
     digits = digits.rjust(decimals + 1, "0")
     return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}"
+
+
+def amount_text(minor: int, currency: str) -> str:
+    """Return a recorded amount as text, in minor units where its currency is none that is known: a record may have been altered."""
+    if currency in _DECIMALS:
+        return format_amount(minor, currency)
+    return f"{minor} minor units"
 
 
 def check_mode(rules: GameRules, mode: str) -> None:

@@ -1,5 +1,6 @@
 """A whole ledger by chunks: any worker can verify any chunk, and the report does not depend on how many there are."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from engines.canonical import strict_values
 from engines.rules import GameRules
+from engines.workers import start_worker
 from ledger.address import LedgerPlace
 from ledger.history import ALL_ROUNDS, RoundFilter
 from ledger.rounds import RoundLedger
@@ -82,6 +84,7 @@ class BulkSummary:
     tree_size: int = 0
     root: str = ""
     comparison: Comparison = field(default_factory=Comparison)
+    is_whole: bool = True  # all rounds, and so the ledger as a whole
     is_wrong: bool = False
 
     def add(self, result: ChunkResult) -> None:
@@ -191,6 +194,7 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     leaves and the balances of all accounts are checked at the end; where anchors are given, that root is held against
     them whatever the plan is. These findings are the summary's.
     """
+    summary.is_whole = plan.is_whole
     is_compiled = plan.round_count >= COMPILE_FROM and find_spec("numba") is not None
     tasks = [
         ChunkTask(plan.path, plan.keys_dir, plan.rules, plan.streams[i : i + CHUNK_ROUNDS], is_compiled, not plan.is_whole, plan.round_keys)
@@ -209,5 +213,6 @@ def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:
     if job_count <= 1 or len(tasks) <= 1:
         yield from map(verify_chunk, tasks)
         return
-    with ProcessPoolExecutor(min(job_count, len(tasks)), mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(min(job_count, len(tasks)), context, start_worker, (os.getpid(),)) as pool:
         yield from pool.map(verify_chunk, tasks)

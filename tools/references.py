@@ -51,9 +51,9 @@ def event_catalogue() -> str:
     parts = [
         "# Events\n\nMade by `make docs` from the models; do not edit. Every event holds `kind` and `v` (its version, 1) and"
         " always all of its fields. Types: `count` 0 or more; `index` -1 where there is none; `minor` money in minor units, 0 or"
-        " more; `integer` below 2^53 in magnitude; `hash`, `reference` and `signature` lower-case hex of 32, 16 and 64 bytes; `timeus` microseconds"
-        " since 1970 UTC. Symbols and strip sets are places in the lists of the rules file, cells are numbered reel by reel from"
-        " the left, top row first.\n"
+        " more; `integer` below 2^53 in magnitude; `hash`, `reference` and `signature` lower-case hex of 32, 16 and 64 bytes;"
+        " `timeus` microseconds since 1970 UTC. Symbols and strip sets are places in the lists of the rules file, cells are"
+        " numbered reel by reel from the left, top row first.\n"
     ]
     for title, models in (("Game events", GAME_EVENTS), ("Lifecycle events", LIFECYCLE_EVENTS)):
         parts.append(f"\n## {title}\n")

@@ -162,13 +162,13 @@ def _print_check(result: Any, findings: list[Any]) -> None:
 
 def _print_round(each: Any, found: list[Any]) -> None:
     from audit_reports.verdict_view import finding_lines
-    from ledger.money import format_amount
+    from ledger.money import amount_text
 
     print_line(f"round {each.round_id}")
     opened, settled = each.opened, each.settled
     if opened is not None:
-        bet, cost = format_amount(opened.bet_minor, opened.currency), format_amount(opened.cost_minor, opened.currency)
-        won = f"won {format_amount(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled in this file"
+        bet, cost = amount_text(opened.bet_minor, opened.currency), amount_text(opened.cost_minor, opened.currency)
+        won = f"won {amount_text(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled in this file"
         game = f"{opened.game} {opened.rules_version} (rules {opened.rules_hash[:16]}…)"
         print_line(f"  {game}, {opened.mode}, bet {bet}, cost {cost}, {won} {opened.currency}")
     for check in each.checks:

@@ -194,7 +194,7 @@ def test_cut_and_damaged_lines(capfd: Capture, whole: Path, tmp_path: Path) -> N
         (("find", "--until", "2026-11-30", "--tz", "Moon/Base"), "--tz: want a time zone"),
         (("find", "--status", "lost"), "--status: want open or settled or unreadable, got 'lost'"),
         (("find", "--win-min", "a lot"), "a lot"),
-        (("verify", "--all", "--ledger", "postgresql://ann:secret@host/db"), "--ledger: want a file"),
+        (("verify", "--all", "--ledger", "postgresql://ann:secret@host/db"), "--keys: want the folder of the keys"),
         (("simulate", "--game", GAME, "--rounds", "0"), "--rounds: want a whole number"),
         (("simulate", "--game", GAME, "--rounds", "1e99"), "--rounds: want a whole number"),
         (("simulate", "--game", GAME, "--seed", "zz"), "--seed: want bytes in hex"),

@@ -19,6 +19,7 @@ from replay.anchors import HELD_KEY, IN_SUMMARY, NO_CHECKPOINT, NO_KEY
 from tests.command_line import run
 from tests.conftest import ROOT
 from tests.ledger_files import altered
+from tests.postgres_server import PostgresServer
 
 GAME = "moonlight-princess"
 Capture = pytest.CaptureFixture[str]
@@ -331,3 +332,25 @@ def test_kept_copies_may_be_read_by_all(whole: Kept) -> None:
     """A checkpoint is public: the kept copy may be read by whoever may enter the folder."""
     (kept,) = (whole.path.with_name("ledger.db.keys") / "checkpoints").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) & 0o044 == 0o044
+
+
+def test_on_postgresql(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
+    """Signed, proven and held against on a database as on a file; the keys lie where they are named, no password is printed."""
+    pytest.importorskip("psycopg")
+    url, keys = postgres.url(postgres.new_database()), tmp_path / "keys"
+    where = ("--ledger", url, "--keys", keys)
+    assert run(capfd, "init", *where).status == 0
+    assert run(capfd, "play", "--game", GAME, *where, "--rounds", 3).status == 0
+    file, proof = tmp_path / "c", tmp_path / "p.json"
+    done = run(capfd, "checkpoint", *where, "-o", file)
+    assert done.status == 0
+    assert url not in done.out + done.err
+    held = ("--checkpoint", file, "--vkey", keys / "log.vkey")
+    round_id = run(capfd, "find", "--ledger", url, "--json").lines[0]["round_id"]
+    assert run(capfd, "verify", *where, "--round", round_id, *held, "--json").document["ledger"]["comparison"] == HELD_KEY
+    assert run(capfd, "prove", *where, "--round", round_id, "-o", proof).status == 0
+    assert run(capfd, "prove", "--check", proof, *held).status == 0
+    altered(url, "DELETE FROM leaves WHERE leaf_index >= 5", "DELETE FROM nodes WHERE (node_index + 1) * 2 ^ level > 5")
+    assert run(capfd, "checkpoint", *where).status == 3
+    assert "checkpoint_tree_short" in run(capfd, "verify", *where, "--all", *held).out
+    assert run(capfd, "checkpoint", "--ledger", url).status == 2

@@ -68,7 +68,8 @@ def repair_leaf(connection: sqlite3.Connection, stream: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted", [ALL_ROUNDS, RoundFilter(since_us=1_600_000_000_000_000), RoundFilter(game="moonlight-princess"), RoundFilter(account_ref="ann")]
+    "wanted",
+    [ALL_ROUNDS, RoundFilter(since_us=1_600_000_000_000_000), RoundFilter(game="moonlight-princess"), RoundFilter(account_ref="ann")],
 )
 def test_a_clean_ledger_is_clean(whole: tuple[Path, str], wanted: RoundFilter) -> None:
     """Nothing is found in an untouched ledger, whole or filtered."""

@@ -38,6 +38,7 @@ OTHERWISE: dict[str, tuple[GameRules, GameRules, str, tuple[set[str], set[str]]]
         RULES["MLP-1 = 1"], INSTALLED, "buy", ({"prize_multiplier", "multiplier_invented"}, {"money"}),
     ),
     "cap ignored": (INSTALLED, CAP_20, "buy", ({"cap_missing"}, {"money"})),
+    "a cap reached exactly and ignored": (INSTALLED, RULES["cap 3"], "buy", ({"cap_missing"}, {"money", "integrity"})),
     "a cap too low": (CAP_20, INSTALLED, "buy", ({"cap_invented"}, {"money"})),
     "a cap by the price": (RULES["cap 20, ALL-1 = 1"], CAP_20, "buy", ({"cap_missing"}, {"money"})),
     "a limit of spins ignored": (
@@ -48,6 +49,9 @@ OTHERWISE: dict[str, tuple[GameRules, GameRules, str, tuple[set[str], set[str]]]
     ),
     "a limit of tumbles ignored": (INSTALLED, LOW_LIMITS, "base", ({"limit_ignored"}, {"money", "integrity"})),
     "a limit of tumbles too low": (LOW_LIMITS, INSTALLED, "base", ({"tumble_missing"}, {"money", "integrity"})),
+    "a limit of tumbles too low, bought": (
+        changed_rules(INSTALLED, limits={"tumbles": 2}), INSTALLED, "buy", ({"tumble_missing"}, {"money", "integrity"}),
+    ),
     "an ante round at base cost": (
         changed_rules(
             INSTALLED, modes=[{**mode, "cost_x100": min(mode["cost_x100"], 100)} for mode in INSTALLED.model_dump()["modes"]]

@@ -1,0 +1,171 @@
+"""Every command on a ledger in a database: the same results as on a file, passwords never shown, an auditor who can only read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ledger.postgres_errors import LedgerForbidden
+from ledger.rounds import RoundLedger
+from tests.command_line import run
+from tests.conftest import ROOT
+from tests.ledger_files import Place, altered, rows, whole_ledger_faults
+from tests.postgres_server import PASSWORD, PostgresServer
+
+GAME = "moonlight-princess"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def place(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A place for a ledger in an empty database."""
+    return Place(postgres.url(postgres.new_database()), tmp_path_factory.mktemp("commands") / "keys")
+
+
+@pytest.fixture(scope="module")
+def played(place: Place) -> Place:
+    """A ledger with rounds of two accounts, one of them still open."""
+    from engines.registry import installed_game
+
+    game = installed_game(GAME)
+    with RoundLedger.create(place.ledger, place.keys_dir) as ledger:
+        refs = [ledger.open_account(name, "EUR") for name in ("ann", "bob")]
+        for ref in refs:
+            ledger.move_funds(ref, 100_000)
+        for number in range(6):
+            ledger.play(refs[number % 2], game, ("base", "ante")[number % 2], 200, external_ref=f"tx-{number}")
+    return place
+
+
+def test_init_play_doctor(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
+    """A ledger is made, played on and found healthy, and no output holds the password."""
+    url = postgres.url(postgres.new_database())
+    named = ("--ledger", url, "--keys", tmp_path / "keys")
+    made = run(capfd, "init", *named, "--json")
+    assert made.status == 0
+    assert made.document["ledger"] == url.replace(f":{PASSWORD}", "")
+    again = run(capfd, "init", *named)
+    assert again.status == 2
+    assert "want no ledger there yet" in again.err
+    shown = run(capfd, "play", *named, "--game", GAME, "--rounds", 3)
+    assert shown.status == 0
+    health = run(capfd, "doctor", *named)
+    assert health.status == 0
+    assert "append-only triggers: on 3 tables" in health.out
+    assert "fsync: on" in health.out
+    altered(url)
+    ill = run(capfd, "doctor", *named)
+    assert ill.status == 4
+    assert "BAD  append-only triggers: on 0 tables" in ill.out
+    for ended in (made, again, shown, health, ill):
+        assert PASSWORD not in ended.out + ended.err
+    assert whole_ledger_faults(url) == []
+
+
+def test_verify_find_show_history_export(capfd: Capture, played: Place, tmp_path: Path) -> None:
+    """What reads works as on a file: verdict, bulk with workers, search, pictures, history, export."""
+    ledger, keys = ("--ledger", played.ledger), ("--keys", played.keys_dir)
+    found = run(capfd, "find", *ledger, "--account", "ann", "--json").lines
+    assert found[-1]["rounds"] == 3
+    verdict = run(capfd, "verify", *ledger, *keys, "--round", found[0]["round_id"][:20], "--json")
+    assert verdict.document["verdict"] == "reproduced"
+    one = run(capfd, "verify", *ledger, *keys, "--all", "--json")
+    two = run(capfd, "verify", *ledger, *keys, "--all", "--json", "--jobs", 2)
+    assert (one.status, one.out) == (two.status, two.out) == (0, one.out)
+    assert run(capfd, "show", *ledger, "--round", "ext:tx-1").status == 0
+    model = ("--history", tmp_path / "history.db")
+    assert run(capfd, "history", "build", *ledger, *model, "--json").document["rounds_written"] == 6
+    assert run(capfd, "history", *ledger, *model, "--json").lines[-1]["read_model_differences"] == []
+    exported = run(capfd, "export", *ledger, "--all")
+    assert len({json.loads(line)["round_id"] for line in exported.out.splitlines()}) == 6
+
+
+def test_workers_are_given_the_address(capfd: Capture, played: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks verified by processes of their own come to the same as those of one."""
+    monkeypatch.setattr("replay.bulk.CHUNK_ROUNDS", 2)
+    arguments = ("verify", "--ledger", played.ledger, "--keys", played.keys_dir, "--all", "--json")
+    one, three = run(capfd, *arguments, "--jobs", 1), run(capfd, *arguments, "--jobs", 3)
+    assert (one.status, one.out) == (three.status, three.out)
+    assert one.status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("verify", "--all"), "--keys: want the folder of the keys, as none lies beside a database, got 'none'"),
+        (("init",), "--keys: want the folder of the keys"),
+        (("play", "--game", GAME), "--keys: want the folder of the keys"),
+        (("doctor",), "--keys: want the folder of the keys"),
+        (("history",), "--history: want the file of the read model, as none lies beside a database, got 'none'"),
+        (("history", "build"), "--history: want the file of the read model"),
+    ],
+    ids=str,
+)
+def test_what_has_no_place_beside_a_database_must_be_named(capfd: Capture, arguments: tuple[str, ...], message: str) -> None:
+    """Keys and read model of a database have to be named: wrong usage otherwise, before anything is connected."""
+    ended = run(capfd, *arguments, "--ledger", "postgresql://ann:secret@127.0.0.1:1/db")
+    assert ended.status == 2
+    assert message in ended.err
+    assert "secret" not in ended.out + ended.err
+
+
+def test_a_server_that_is_not_there_is_said(capfd: Capture) -> None:
+    """No server, or no such database: status 4 and a message without the password."""
+    ended = run(capfd, "find", "--ledger", "postgresql://ann:secret@127.0.0.1:1/db")
+    assert ended.status == 4
+    assert ended.err.startswith("audit: server of ledger postgresql://ann@127.0.0.1:1/db: want an answer, got ")
+    assert "secret" not in ended.out + ended.err
+
+
+def test_an_auditor_can_verify_and_not_write(
+    capfd: Capture, postgres: PostgresServer, played: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The role of docs/auditor_role.sql verifies the whole ledger, and the server refuses it every change."""
+    database = str(played.ledger).rpartition("/")[2]
+    script = (ROOT / "docs" / "auditor_role.sql").read_text()
+    postgres.execute(database, script, script, "ALTER ROLE slot_auditor PASSWORD 'auditor-password'")
+    url = postgres.url(database, user="slot_auditor", password="auditor-password")
+    before = rows(played.ledger, "SELECT count(*), max(notification_id) FROM stored_events")
+    sealed = run(capfd, "verify", "--ledger", url, "--keys", tmp_path / "none", "--all", "--json")
+    assert sealed.lines[-1]["verdicts"] == {"not_replayable": 6}
+    assert not any(finding["severity"] != "warning" for line in sealed.lines[:-1] for finding in line["findings"])
+    assert run(capfd, "verify", "--ledger", url, "--keys", played.keys_dir, "--all").status == 0
+    with RoundLedger.open_for_writing(url, played.keys_dir) as writer, pytest.raises(LedgerForbidden, match="permission denied"):
+        writer.open_account("carol", "EUR")
+    for statement in (
+        "INSERT INTO accounts VALUES ('x', 1, 'EUR', 0, '')",
+        "UPDATE accounts SET balance_minor = 1",
+        "DELETE FROM rounds",
+        "TRUNCATE leaves",
+        "DROP TABLE nodes",
+        "CREATE TABLE slot_ledger.mine (x int)",
+        "ALTER TABLE stored_events DISABLE TRIGGER ALL",
+        "SELECT nextval('stored_events_notification_id_seq')",
+        "LOCK TABLE stored_events IN EXCLUSIVE MODE",
+    ):
+        with pytest.raises(Exception, match=r"permission denied|must be owner"):
+            rows(url, "BEGIN READ WRITE; " + statement)
+    assert rows(played.ledger, "SELECT count(*), max(notification_id) FROM stored_events") == before
+    done = run(capfd, "play", "--ledger", url, "--keys", played.keys_dir, "--game", GAME)
+    assert done.status == 4
+    assert done.err.startswith("audit: rights in ledger postgresql://slot_auditor@")
+
+
+def test_a_game_server_needs_no_more_than_the_page_grants(postgres: PostgresServer, played: Place) -> None:
+    """The grants that docs/postgresql-auditor.md lists are enough to play, and do not reach the triggers."""
+    from engines.registry import installed_game
+
+    database = str(played.ledger).rpartition("/")[2]
+    page = (ROOT / "docs" / "postgresql-auditor.md").read_text()
+    grants = [line.strip() for line in page.splitlines() if line.startswith("    GRANT ")]
+    assert len(grants) == 6
+    postgres.execute(database, "CREATE ROLE game_server LOGIN PASSWORD 'game-password'", *grants)
+    url = postgres.url(database, user="game_server", password="game-password")
+    with RoundLedger.open_for_writing(url, played.keys_dir) as writer:
+        account_ref = writer.open_account("dora", "EUR")
+        writer.move_funds(account_ref, 1000)
+        writer.play(account_ref, installed_game(GAME), "base", 200)
+    for statement in ("ALTER TABLE stored_events DISABLE TRIGGER ALL", "DROP TRIGGER nodes_append_only ON nodes", "DELETE FROM leaves"):
+        with pytest.raises(Exception, match=r"permission denied|must be owner"):
+            rows(url, statement)
+    assert whole_ledger_faults(played.ledger) == []
