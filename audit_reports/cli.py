@@ -48,6 +48,7 @@ class _Commands(TyperGroup):
         except BrokenPipeError as error:
             raise _OutputError(error) from error
 
+
 app = typer.Typer(
     cls=_Commands,
     name="audit",

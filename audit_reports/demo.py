@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from audit_reports.options import UsageError
+from audit_reports.options import UsageError, check_place
 from audit_reports.output import follow, print_json, print_line
 from audit_reports.verdict_view import finding_json, summary_json, summary_lines, verdict_lines
 from engines.canonical import canonical_json
 from engines.registry import GAMES, installed_game
+from ledger.errors import LedgerUnwritable
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
 from replay.bulk import BulkSummary, plan_bulk, verify_bulk
@@ -72,6 +73,7 @@ def run_demo(folder: str, *, as_json: bool) -> int:
 
 def _new_folder(folder: str) -> Path:
     if folder:
+        check_place(folder, "--dir", "a folder")
         place = Path(folder)
         if place.exists() and any(place.iterdir() if place.is_dir() else [place]):
             raise UsageError("--dir", "a new or empty folder", folder)
@@ -80,7 +82,10 @@ def _new_folder(folder: str) -> Path:
         while Path(f"demo-{number}" if number > 1 else "demo").exists():
             number += 1
         place = Path(f"demo-{number}" if number > 1 else "demo")
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerUnwritable(str(place), error.strerror or type(error).__name__) from error
     return place
 
 

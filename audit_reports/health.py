@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from engines.canonical import CanonicalFormError
 from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.errors import LedgerEmpty, LedgerError, LedgerMissing
-from ledger.keys import load_log_key, load_seed_key, load_verifier_key, public_key_bytes
+from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, load_log_key, load_seed_key, load_verifier_key, public_key_bytes
 from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import ledger_uri
@@ -33,7 +34,7 @@ class Point(NamedTuple):
 
 def diagnose(ledger: LedgerPlace, keys_dir: Path) -> list[Point]:
     """Return every point, in the order to mend them; changes nothing."""
-    return [*_versions(), _compiler(), _clock(), *_ledger(ledger), *_keys(ledger, keys_dir)]
+    return [*_versions(), _compiler(), _clock(), *_ledger(ledger, keys_dir), *_keys(ledger, keys_dir)]
 
 
 def _versions() -> Iterator[Point]:
@@ -70,16 +71,29 @@ def _clock() -> Point:
     return Point("clock", is_fine, found, "" if is_fine else "set the system clock, or synchronise it by NTP")
 
 
-def _ledger(path: LedgerPlace) -> Iterator[Point]:
+def _mend_ledger(path: LedgerPlace, keys_dir: Path, error: LedgerError) -> str:
+    if not isinstance(error, LedgerMissing | LedgerEmpty):
+        return "name the right one with --ledger, or restore it from its backup"
+    if any((keys_dir / name).exists() for name in (LOG_KEY, LOG_VKEY, SEEDS_KEY)):
+        return f"its keys are there, in {keys_dir}: restore the ledger from its backup, or name it with --ledger; a new one needs new keys"
+    if isinstance(error, LedgerEmpty) and isinstance(path, Path):
+        return f"remove the file, then audit init --ledger {path}"
+    return f"audit init --ledger {path}"
+
+
+def _ledger(path: LedgerPlace, keys_dir: Path) -> Iterator[Point]:
     try:
         ledger = RoundLedger.open_for_reading(path)
     except LedgerError as error:
-        is_new = isinstance(error, LedgerMissing | LedgerEmpty)
-        yield Point("ledger", False, str(error), f"audit init --ledger {path}" if is_new else "name the right one with --ledger")
+        yield Point("ledger", False, str(error), _mend_ledger(path, keys_dir, error))
         return
     try:
-        tree = ledger.store.tree()
-        yield Point("ledger", True, f"{path}, id {ledger.created().ledger_id}, {tree.size} leaves")
+        try:
+            tree = ledger.store.tree()
+            yield Point("ledger", True, f"{path}, id {ledger.created().ledger_id}, {tree.size} leaves")
+        except (LedgerError, CanonicalFormError) as error:
+            yield Point("ledger", False, str(error), "treat the ledger as altered: keep it, run audit fsck, restore it from its backup")
+            return
         yield from _database(path) if isinstance(path, DatabaseAddress) else _settings(path)
         yield _last_write(ledger, tree.size)
     finally:
@@ -148,13 +162,18 @@ def _keys(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:
 def _verifier_key(ledger_path: LedgerPlace, folder: Path, mend: str) -> Point:
     try:
         key = load_verifier_key(folder / "log.vkey")
+        own = public_key_bytes(load_log_key(folder)).hex()
+    except LedgerError as error:
+        return Point("log.vkey", False, str(error), mend)
+    try:
         ledger = RoundLedger.open_for_reading(ledger_path)
         try:
             recorded = ledger.created().log_public_key
         finally:
             ledger.close()
-        own = public_key_bytes(load_log_key(folder)).hex()
-    except LedgerError as error:
-        return Point("log.vkey", False, str(error), mend)
+    except (LedgerError, CanonicalFormError):
+        if key.public_key.hex() == own:
+            return Point("log.vkey", True, f"{key}; not held against the ledger, which cannot be read: see there")
+        return Point("log.vkey", False, "not the key of log.key", mend)
     is_fine = key.public_key.hex() == recorded == own
     return Point("log.vkey", is_fine, str(key) if is_fine else "not the ledger's own key", "" if is_fine else mend)

@@ -1,6 +1,8 @@
 """A new ledger: keys, file, tables and the first event, in place all at once or not at all."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eventsourcing.utils import Environment
@@ -8,8 +10,8 @@ from eventsourcing.utils import Environment
 from engines.game import EventBytes
 from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.codec import event_bytes
-from ledger.errors import LedgerExists, LedgerUnwritable
-from ledger.keys import VerifierKey, create_keys
+from ledger.errors import KeysExist, LedgerExists, LedgerUnwritable
+from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, VerifierKey, create_keys
 from ledger.lifecycle_events import LedgerCreated
 from ledger.references import new_reference, now_us
 from ledger.sqlite import LedgerFactory
@@ -52,24 +54,44 @@ def _create_file(path: Path, keys_dir: Path) -> VerifierKey:
 
     The file is finished under another name and then linked to its own, so that no half-made ledger is ever found there.
     """
-    if path.exists():
+    if os.path.lexists(path):  # a link that leads nowhere as well
         raise LedgerExists(str(path))
     ledger_id = new_reference()
     draft = path.with_name(f"{path.name}.{ledger_id[:8]}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        verifier_key = create_keys(keys_dir, ledger_id)
         create_tables(draft)
-        _record_creation(draft, ledger_id, verifier_key)
-        os.link(draft, path)
+        with _new_keys(keys_dir, ledger_id) as verifier_key:
+            _record_creation(draft, ledger_id, verifier_key)
+            os.link(draft, path)
         _flush_folder(path.parent)
     except FileExistsError as error:
         raise LedgerExists(str(path)) from error
     except OSError as error:
         raise LedgerUnwritable(str(path), error.strerror or type(error).__name__) from error
     finally:
-        draft.unlink(missing_ok=True)
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                draft.with_name(draft.name + ending).unlink()
     return verifier_key
+
+
+@contextmanager
+def _new_keys(folder: Path, ledger_id: str) -> Iterator[VerifierKey]:
+    """Make the keys of a ledger; where making them or the ledger fails, those that were made are taken away again."""
+    was_there = folder.exists()
+    before = {name for name in (LOG_KEY, LOG_VKEY, SEEDS_KEY) if os.path.lexists(folder / name)}
+    try:
+        yield create_keys(folder, ledger_id)
+    except KeysExist:  # another ledger's, be it one that is being made at this moment
+        raise
+    except BaseException:
+        for name in {LOG_KEY, LOG_VKEY, SEEDS_KEY} - before:
+            (folder / name).unlink(missing_ok=True)
+        if not was_there:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def first_event(ledger_id: str, verifier_key: VerifierKey, now: int) -> EventBytes:

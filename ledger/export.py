@@ -41,12 +41,24 @@ def _line(record: RoundRecord, event: EventRow) -> bytes:
         "recorded_at": recorded_at_us,
     }
     head = json.dumps(place, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")[:-1]
-    try:
-        json.loads(event.data)
-    except ValueError:
+    if not _is_one_line_of_json(event.data):
         # Altered bytes are shown as they are and not as an event.
         return head + b',"event":null,"event_hex":"' + event.data.hex().encode() + b'"}'
     return head + b',"event":' + event.data + b"}"
+
+
+def _is_one_line_of_json(data: bytes) -> bool:
+    if b"\n" in data or b"\r" in data:
+        return False
+    try:
+        json.loads(data.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _append_of(appends: tuple[LeafRow, ...], version: int) -> tuple[int, int]:

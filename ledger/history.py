@@ -200,14 +200,15 @@ def build(ledger: RoundLedger, path: Path, *, say: Callable[[str], None] | None 
     """Bring the read model up to date, making it where there is none, and return the number of rounds written.
 
     One that has lost rows, or has come to leaves that there are none of, is made anew, and `say` is called with the reason.
-    A file that was not there before is not left behind where the build fails before it is of use. Raises HistoryMismatch for the file of another ledger, LedgerUnwritable.
+    A file that was not there before is not left behind where the build fails before it is of use.
+    Raises HistoryMismatch for the file of another ledger, LedgerUnwritable.
     """
     ledger_id = ledger.created().ledger_id
     discarded = ""
     try:
         is_new = not is_history(path)
         if not is_new:
-            discarded = _why_useless(path, _check_owner(path, ledger_id), ledger.store.tree_size())
+            discarded = _why_useless(path, _check_owner(path, ledger_id, mode="rw"), ledger.store.tree_size())
         if discarded:
             path.unlink()
             if say:
@@ -283,11 +284,11 @@ def _write_rows(ledger: RoundLedger, database: Any, ledger_id: str) -> int:
     return written
 
 
-def _check_owner(path: Path, ledger_id: str) -> int:
+def _check_owner(path: Path, ledger_id: str, *, mode: str = "ro") -> int:
     """Return how many leaves the read model has seen; raises HistoryMismatch unless it is this ledger's."""
     expected = f"that of ledger {ledger_id}"
     try:
-        connection = _connect(path)
+        connection = _connect(path, mode)  # to write, what a build that was killed left half done is undone first
         try:
             rows = connection.execute("SELECT ledger_id, leaf_count FROM position").fetchall()
         finally:
@@ -302,8 +303,8 @@ def _check_owner(path: Path, ledger_id: str) -> int:
     return leaf_count
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect("file:" + quote(os.fsencode(path.absolute())) + "?mode=ro", uri=True)
+def _connect(path: Path, mode: str = "ro") -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}", uri=True)
 
 
 def compare(ledger: RoundLedger, path: Path) -> list[Difference]:

@@ -128,10 +128,10 @@ class _Writing:
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise LedgerLocked(self._recorder.path, LOCK_SECONDS)
         try:
-            connection = self._connection_in_transaction()
-            self._pipeline = connection.pipeline()
+            answered = self._begun()
+            self._pipeline = answered.connection.pipeline()
             self._pipeline.__enter__()
-            return PostgresCursor(connection)
+            return PostgresCursor(answered.connection, {self._recorder.reads["size"]: answered})
         except BaseException as error:
             self._undo()
             self._lock.release()
@@ -139,23 +139,29 @@ class _Writing:
                 raise translated(self._datastore.address, error) from error
             raise
 
-    def _connection_in_transaction(self) -> psycopg.Connection[Any]:
-        """Return the writer's connection with the lock taken; one that was lost since the last transaction is replaced."""
+    def _begun(self) -> psycopg.Cursor[Any]:
+        """Begin, take the lock and ask for the size of the tree in one message, and return the answer.
+
+        A connection that was lost since the last transaction is replaced: nothing was sent on it yet.
+        """
         if not self._begin:
             locks = [statement.as_string() for statement in self._recorder.lock_table_statements]  # type: ignore[union-attr]
-            self._begin = "; ".join([_BEGIN_WRITING, *locks]).encode()
+            self._begin = "; ".join([_BEGIN_WRITING, *locks, self._recorder.reads["size"]]).encode()
         if (writer := self._datastore.writer) is not None:
             try:
-                writer.execute(self._begin)
+                return self._last_answer(writer)
             except psycopg.OperationalError:
                 if not writer.closed:
                     raise
                 self._datastore.forget_writer()
-            else:
-                return writer
-        writer = self._datastore.writer = connect(self._datastore.address)
-        writer.execute(self._begin)
-        return writer
+        self._datastore.writer = connect(self._datastore.address)
+        return self._last_answer(self._datastore.writer)
+
+    def _last_answer(self, writer: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
+        answers = writer.execute(self._begin)
+        while answers.nextset():
+            pass
+        return answers
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:

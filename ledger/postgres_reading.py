@@ -25,14 +25,21 @@ DIALECT = Dialect(
 
 
 class PostgresCursor:
-    """Runs statements on a connection, also where several are on their way at once; its rows are those of the last one."""
+    """Runs statements on a connection, also where several are on their way at once; its rows are those of the last one.
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    `ahead` holds what was asked already in the transaction's first message: the answer is good for the first time it is asked for.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any], ahead: dict[str, psycopg.Cursor[Any]] | None = None) -> None:
         self._connection = connection
+        self._ahead = ahead or {}
         self._last: psycopg.Cursor[Any] | None = None
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> "PostgresCursor":
         """Run a statement."""
+        if (answered := self._ahead.pop(statement, None)) is not None:
+            self._last = answered
+            return self
         self._last = self._connection.cursor(binary=True, row_factory=tuple_row)
         self._last.execute(statement.encode(), values or None)
         return self

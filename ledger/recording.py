@@ -26,6 +26,7 @@ class WriteStatements(NamedTuple):
 
     select_account: str
     select_account_name: str
+    select_account_opening: str
     select_epoch: str
     select_epoch_next: str
     select_last_version: str
@@ -47,6 +48,8 @@ class WriteStatements(NamedTuple):
 _STATEMENTS = WriteStatements(
     select_account="SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
     select_account_name="SELECT 1 FROM account_names WHERE name = ?",
+    select_account_opening="SELECT account_ref, version, currency, balance_minor, round_in_play, "
+    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
@@ -213,16 +216,18 @@ class Recording(Reading):
         with self._writing as cursor:
             if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
                 return OpenedRow(repeat[0], repeat[1], True)
-            account = self._account(cursor, account_ref)
+            row = cursor.execute(self.writes.select_account_opening, (epoch, account_ref)).fetchone()
+            if row is None:
+                raise AccountUnknown(account_ref)
+            account, nonce = AccountRow._make(row[:5]), row[5]
             if account.round_in_play:
                 raise RoundInPlay(account_ref, account.round_in_play)
             if account.balance_minor < cost_minor:
                 raise _short(account, cost_minor)
-            nonce = cursor.execute(self.writes.select_epoch, (epoch,)).fetchone()
             if nonce is None:
                 raise EpochEnded(epoch)
             now = self.clock()
-            event = event_of(account, nonce[0], now)
+            event = event_of(account, nonce, now)
             cursor.execute(self.writes.update_account_opening, (account.balance_minor - cost_minor, round_id, account_ref))
             cursor.execute(self.writes.update_epoch_nonce, (epoch,))
             cursor.execute(self.writes.insert_round, (round_id, account_ref, game, external_ref, idempotency_key))

@@ -1,12 +1,11 @@
 """What is installed: `games`, `rules`."""
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from audit_reports.options import GameOption, JsonOption, RulesOption
+from audit_reports.options import GameOption, JsonOption, RulesOption, chosen_rules
 from audit_reports.output import print_json, print_line, table
 
 __all__ = ["register"]
@@ -53,10 +52,7 @@ def rules(
 
     Example: audit rules --game moonlight-princess
     """
-    from engines.registry import installed_rules
-    from engines.rules import load_rules
-
-    chosen = load_rules(Path(file)) if file else installed_rules(game, version or None)
+    chosen = chosen_rules(game, file, version)
     if as_json:
         print_json({"schema": "rules/1", "rules_hash": chosen.rules_hash, "file": file or None, "rules": chosen.model_dump()})
         return

@@ -19,14 +19,15 @@ from audit_reports.options import (
     check_game_known,
     history_path,
     named_ledger,
-    parse_time,
+    parse_span,
 )
 from audit_reports.output import follow, note, print_json, print_line, table, time_text
 
 __all__ = ["register"]
 
+EXIT_FINDINGS = 3
 STATUSES = ("open", "settled", "unreadable")
-HEADS = ("round", "opened", "game", "mode", "bet", "cost", "won", "balance", "", "status")
+HEADS = ("round", "opened", "account", "game", "mode", "bet", "cost", "won", "balance", "", "status")
 
 
 def register(app: typer.Typer) -> None:
@@ -42,17 +43,45 @@ def _filter(ledger: Any, account: str, since: str, until: str, zone: str) -> Any
     from ledger.history import RoundFilter
 
     account_ref = ledger.account(account).account_ref if account else ""
-    return RoundFilter(account_ref, parse_time(since, "--since", zone), parse_time(until, "--until", zone))
+    return RoundFilter(account_ref, *parse_span(since, until, zone))
 
 
-def _row(entry: Any) -> tuple[str, ...]:
-    from ledger.money import format_amount
+class _Names:
+    """The names of accounts, each looked up once; the reference where it has none, or none any more."""
 
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+        self._names: dict[str, str] = {"": ""}
+
+    def __call__(self, account_ref: str) -> str:
+        name = self._names.get(account_ref)
+        if name is None:
+            name = self._names[account_ref] = str(self._ledger.store.account_name(account_ref) or account_ref)
+        return name
+
+
+def _row(entry: Any, names: Any, zone: str) -> tuple[str, ...]:
+    from ledger.money import amount_text
+
+    name = names(entry.account_ref)
     if entry.status == "unreadable":
-        return (entry.round_id, "", entry.game, "", "", "", "", "", "", entry.status)
+        return (entry.round_id, "", name, entry.game, "", "", "", "", "", "", entry.status)
     amounts = [entry.bet_minor, entry.cost_minor, entry.win_minor, entry.balance_after_minor]
-    texts = [format_amount(amount, entry.currency) for amount in amounts]
-    return (entry.round_id, time_text(entry.opened_at_us), entry.game, entry.mode, *texts, entry.currency, entry.status)
+    texts = [amount_text(amount, entry.currency) for amount in amounts]
+    return (entry.round_id, time_text(entry.opened_at_us, zone), name, entry.game, entry.mode, *texts, entry.currency, entry.status)
+
+
+def _print_rows(rows: list[tuple[str, ...]]) -> None:
+    for line in table(HEADS, rows, right=frozenset((5, 6, 7, 8))) if rows else ():
+        print_line(line)
+
+
+def _unreadable_count(entries: list[Any]) -> int:
+    return sum(entry.status == "unreadable" for entry in entries)
+
+
+def _unreadable_text(count: int) -> str:
+    return f"{count} round{'' if count == 1 else 's'} cannot be read: run audit verify --all"
 
 
 def find(
@@ -63,7 +92,7 @@ def find(
     game: Annotated[str, typer.Option("--game", help="Rounds of this game.")] = "",
     external: Annotated[str, typer.Option("--external", help="The operator's own reference.")] = "",
     win_min: Annotated[str, typer.Option("--win-min", help="Rounds that won at least this amount.")] = "",
-    currency: Annotated[str, typer.Option("--currency", help="Currency of --win-min.")] = "EUR",
+    currency: Annotated[str, typer.Option("--currency", help="With --win-min: its currency; EUR unless named.")] = "",
     status: Annotated[str, typer.Option("--status", help="open, settled or unreadable.")] = "",
     ledger: LedgerOption = "ledger.db",
     as_json: JsonOption = False,
@@ -80,25 +109,31 @@ def find(
         check_game_known(game)
     if status and status not in STATUSES:
         raise UsageError("--status", " or ".join(STATUSES), status)
+    if currency and not win_min:
+        raise UsageError("--currency", "it with --win-min alone", currency)
+    win_min_minor = parse_amount(win_min, currency or "EUR") if win_min else None
     opened = RoundLedger.open_for_reading(named_ledger(ledger))
     try:
-        win_min_minor = parse_amount(win_min, currency) if win_min else None
         wanted = _filter(opened, account, since, until, zone)
         wanted = wanted._replace(game=game, external_ref=external, win_min_minor=win_min_minor, status=status)
         entries = list(follow(round_rows(opened, wanted), what="rounds found", total=None))
+        if win_min:
+            entries = [entry for entry in entries if entry.currency == (currency or "EUR") or entry.status == "unreadable"]
+        names = _Names(opened)
+        rows = [] if as_json else [_row(entry, names, zone) for entry in entries]
     finally:
         opened.close()
-    if win_min:
-        entries = [entry for entry in entries if entry.currency == currency]
+    unreadable = _unreadable_count(entries)
     if as_json:
         for entry in entries:
             print_json({"schema": "find/1", **entry._asdict()})
-        print_json({"schema": "find/1", "rounds": len(entries)})
-        return
-    if entries:
-        for line in table(HEADS, map(_row, entries), right=frozenset((4, 5, 6, 7))):
-            print_line(line)
-    print_line(f"{len(entries)} round{'' if len(entries) == 1 else 's'} found")
+        print_json({"schema": "find/1", "rounds": len(entries), "unreadable": unreadable})
+    else:
+        _print_rows(rows)
+        found = f"{len(entries)} round{'' if len(entries) == 1 else 's'} found"
+        print_line(f"{found}; {_unreadable_text(unreadable)}" if unreadable else found)
+    if unreadable:
+        sys.exit(EXIT_FINDINGS)
 
 
 def history(
@@ -120,16 +155,22 @@ def history(
     """
     if context.invoked_subcommand is not None:
         return
-    from ledger.history import compare, round_rows
+    from ledger.history import compare, is_history, round_rows
     from ledger.rounds import RoundLedger
 
+    if as_csv and as_json:
+        raise UsageError("--csv, --json", "one of them", "both")
     path = named_ledger(ledger)
     model = history_path(path, history_file)
     opened = RoundLedger.open_for_reading(path)
     try:
         wanted = _filter(opened, account, since, until, zone)
         entries = list(follow(round_rows(opened, wanted), what="rounds read", total=None))
-        differences = compare(opened, model) if history_file or model.exists() else None
+        # An empty file is what a build leaves that could not begin; a file that was named and is not there is an error.
+        has_model = is_history(model) or (history_file != "" and not model.exists())
+        differences = compare(opened, model) if has_model else None
+        names = _Names(opened)
+        rows = [] if as_csv or as_json else [_row(entry, names, zone) for entry in entries]
     finally:
         opened.close()
     if as_csv:
@@ -137,11 +178,14 @@ def history(
     elif as_json:
         _print_json(entries, differences)
     else:
-        _print_table(entries, differences, model)
-    if differences:
-        if as_csv:
-            note(f"the read model {model} differs from the record in {len(differences)} places; see `audit history`")
-        sys.exit(3)
+        _print_table(rows, entries, differences, model)
+    unreadable = _unreadable_count(entries)
+    if as_csv and differences:
+        note(f"the read model {model} differs from the record in {len(differences)} places; see `audit history`")
+    if as_csv and unreadable:
+        note(_unreadable_text(unreadable))
+    if differences or unreadable:
+        sys.exit(EXIT_FINDINGS)
 
 
 def _print_csv(entries: list[Any]) -> None:
@@ -159,23 +203,25 @@ def _print_json(entries: list[Any], differences: list[Any] | None) -> None:
         print_json({"schema": "history/1", **entry._asdict()})
     sums = {currency: total._asdict() for currency, total in totals(entries).items() if currency}
     found = None if differences is None else [difference._asdict() for difference in differences]
-    print_json({"schema": "history/1", "rounds": len(entries), "totals": sums, "read_model_differences": found})
+    counts = {"rounds": len(entries), "unreadable": _unreadable_count(entries)}
+    print_json({"schema": "history/1", **counts, "totals": sums, "read_model_differences": found})
 
 
-def _print_table(entries: list[Any], differences: list[Any] | None, model: Path) -> None:
+def _print_table(rows: list[tuple[str, ...]], entries: list[Any], differences: list[Any] | None, model: Path) -> None:
     from ledger.history import totals
-    from ledger.money import format_amount
+    from ledger.money import amount_text
 
     if not entries:
         print_line("no activity")
     else:
-        for line in table(HEADS, map(_row, entries), right=frozenset((4, 5, 6, 7))):
-            print_line(line)
+        _print_rows(rows)
         for currency, total in sorted(totals(entries).items()):
             if currency:
-                paid, won = format_amount(total.cost_minor, currency), format_amount(total.win_minor, currency)
-                net = format_amount(total.win_minor - total.cost_minor, currency)
+                paid, won = amount_text(total.cost_minor, currency), amount_text(total.win_minor, currency)
+                net = amount_text(total.win_minor - total.cost_minor, currency)
                 print_line(f"{total.round_count} rounds in {currency}: cost {paid}, won {won}, player's net {net}")
+    if unreadable := _unreadable_count(entries):
+        print_line(_unreadable_text(unreadable))
     if differences is None:
         print_line("no read model to compare with; make one with: audit history build")
     else:
@@ -184,6 +230,8 @@ def _print_table(entries: list[Any], differences: list[Any] | None, model: Path)
         )
         for difference in differences:
             print_line(f"  round {difference.round_id}, {difference.field}: want {difference.want}, got {difference.got}")
+        if differences:
+            print_line("keep a copy of it as evidence, remove it and make it anew with: audit history build")
 
 
 def build(ledger: LedgerOption = "ledger.db", history_file: HistoryOption = "", as_json: JsonOption = False) -> None:
@@ -198,10 +246,14 @@ def build(ledger: LedgerOption = "ledger.db", history_file: HistoryOption = "", 
     model = history_path(path, history_file)
     opened = RoundLedger.open_for_reading(path)
     try:
-        count = build_history(opened, model)
+        reasons: list[str] = []
+        count = build_history(opened, model, say=reasons.append)
     finally:
         opened.close()
+    for reason in reasons:
+        note(f"the read model {model} could not be taken up where it was left: {reason}; made anew")
     if as_json:
-        print_json({"schema": "history/1", "history": str(model), "rounds_written": count})
+        discarded = reasons[0] if reasons else None
+        print_json({"schema": "history/1", "history": str(model), "rounds_written": count, "discarded": discarded})
     else:
         print_line(f"{count} rounds written to {model}")

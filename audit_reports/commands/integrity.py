@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from audit_reports.options import CheckpointOption, HistoryOption, JsonOption, LedgerOption, VkeyOption, ledger_path
+from audit_reports.options import CheckpointOption, HistoryOption, JsonOption, LedgerOption, VkeyOption, history_path, ledger_path
 from audit_reports.output import follow, print_json, print_line
 
 __all__ = ["register"]
@@ -33,11 +33,11 @@ def fsck(
     Example: audit fsck --checkpoint kept.checkpoint --vkey log.vkey
     """
     from ledger.fsck import FsckResult, check_ledger, leaf_count
-    from ledger.history import default_history_path
+    from ledger.history import is_history
     from replay.anchors import load_anchors
 
     path = ledger_path(ledger)
-    model = Path(history_file) if history_file else default_history_path(path)
+    model = history_path(path, history_file)
     anchors = load_anchors(checkpoints or [], vkeys or [])
     signature_findings, statement = _check_signatures(path, anchors)
     held = {given.signed.checkpoint.tree_size: given.signed.checkpoint.root for given in anchors.checkpoints}
@@ -51,7 +51,7 @@ def fsck(
         if step is not None:
             count += 1
             _print_fault({**step._asdict(), "message": step.message}, as_json=as_json)
-    compared = history_file != "" or model.exists()
+    compared = is_history(model) or (history_file != "" and not model.exists())
     for difference in _compare_model(path, model) if compared else []:
         count += 1
         text = f"read model, round {difference.round_id}, {difference.field}: want {difference.want}, got {difference.got}"

@@ -1,10 +1,13 @@
 """`play`: rounds into the ledger."""
 
-from pathlib import Path
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
+from audit_reports.interruption import held
 from audit_reports.options import (
     GameOption,
     JsonOption,
@@ -12,18 +15,33 @@ from audit_reports.options import (
     LedgerOption,
     RulesOption,
     UsageError,
+    chosen_rules,
     keys_folder,
     named_ledger,
     parse_count,
 )
-from audit_reports.output import follow, note, print_json, print_line
+from audit_reports.output import follow, note, print_json, print_line, say_done
 
-__all__ = ["register"]
+__all__ = ["AccountBusyError", "register"]
 
 LINES_MAX = 20  # more rounds than this are summed up only
 COMPILE_FROM = 200  # rounds for which machine code pays off
 FUNDED_ROUNDS = 1000  # rounds that play money is given for at a time
 CHANNEL = "audit play"
+
+
+class AccountBusyError(Exception):
+    """Somebody else plays on the account: a round of it was opened or settled between two of ours."""
+
+    exit_status = 2
+
+    def __init__(self, account: str, reason: str) -> None:
+        super().__init__(account, reason)
+        self.account, self.reason = account, reason
+
+    def __str__(self) -> str:
+        mend = "another process may be playing on it: wait until it has ended, or name another with --account"
+        return f"account {self.account!r}: want it to ourselves, got {self.reason}; {mend}"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,24 +67,25 @@ def play(
     Example: audit play --game moonlight-princess --mode ante --bet 1.00 --rounds 10
     """
     from engines.registry import game_of_rules, installed_game
-    from engines.rules import load_rules
-    from ledger.money import check_mode, parse_amount
+    from ledger.money import check_mode
     from ledger.rounds import RoundLedger
 
     round_count = parse_count(rounds, "--rounds")
-    chosen = game_of_rules(load_rules(Path(rules))) if rules else installed_game(game)
+    chosen = game_of_rules(chosen_rules(game, rules)) if rules else installed_game(game)
     check_mode(chosen.rules, mode)
     path = named_ledger(ledger)
     opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
     try:
-        row = _account(opened, account, currency)
-        bet_minor = parse_amount(bet, row.currency)
-        _finish_open_round(opened, row.account_ref, chosen)
+        bet_minor = _check_bet(opened, chosen.rules, account, currency, mode, bet, client_seed)
+        row = _account(opened, account, currency or "EUR")
+        with _told(row.account_ref, account):
+            _finish_open_round(opened, row.account_ref, chosen)
         if round_count >= COMPILE_FROM:
             _compile(chosen)
         table = _Table(opened, chosen, row, mode, bet_minor, client_seed)
-        for played in follow((table.play(round_count - i) for i in range(round_count)), what="rounds", total=round_count):
-            table.show(played, as_json=as_json, is_shown=as_json or round_count <= LINES_MAX)
+        with _told(row.account_ref, account), _accounted(opened, row.account_ref, table, round_count):
+            for played in follow((table.play(round_count - i) for i in range(round_count)), what="rounds", total=round_count):
+                table.show(played, as_json=as_json, is_shown=as_json or round_count <= LINES_MAX)
         table.sum_up(round_count, as_json=as_json)
         if rules:
             note(f"rules from a file outside the registry, hash {chosen.rules.rules_hash}")
@@ -74,18 +93,78 @@ def play(
         opened.close()
 
 
+def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, bet: str, client_seed: str) -> int:
+    """Return the bet in minor units; raises for whatever the ledger would not take, before anything is recorded."""
+    from ledger.accounts import check_text
+    from ledger.bets import Bet, check_terms
+    from ledger.errors import AccountUnknown
+    from ledger.money import check_bet, parse_amount
+
+    check_text("account name", account, is_empty_allowed=False)
+    try:
+        its_currency = ledger.account(account).currency
+        if currency not in ("", its_currency):
+            raise UsageError("--currency", f"{its_currency}, the currency of account {account}", currency)
+    except AccountUnknown:
+        its_currency = currency or "EUR"
+    bet_minor = parse_amount(bet, its_currency)
+    check_bet(rules, bet_minor, its_currency)
+    check_terms(Bet(account, rules.game, mode, bet_minor, client_seed, channel=CHANNEL))
+    return bet_minor
+
+
 def _account(ledger: Any, name: str, currency: str) -> Any:
     from ledger.errors import AccountUnknown
 
     try:
-        account = ledger.account(name)
-    except AccountUnknown:
-        ledger.open_account(name, currency or "EUR")
-        note(f"account {name!r} was not there: opened, in {currency or 'EUR'}")
         return ledger.account(name)
-    if currency not in ("", account.currency):
-        raise UsageError("--currency", f"{account.currency}, the currency of account {name}", currency)
-    return account
+    except AccountUnknown:
+        with held():
+            ledger.open_account(name, currency)
+            note(f"account {name!r} was not there: opened, in {currency}")
+        return ledger.account(name)
+
+
+@contextmanager
+def _told(account_ref: str, name: str) -> Iterator[None]:
+    """Translate what it looks like when another process plays on the same account."""
+    from ledger.errors import RoundInPlay, RoundNotOpen
+
+    try:
+        yield
+    except RoundInPlay as error:
+        if error.account_ref != account_ref:
+            raise
+        raise AccountBusyError(name, f"round {error.round_id} in play that this command did not open") from error
+    except RoundNotOpen as error:
+        raise AccountBusyError(name, f"round {error.round_id} {error.status} by somebody else") from error
+
+
+@contextmanager
+def _accounted(ledger: Any, account_ref: str, table: "_Table", round_count: int) -> Iterator[None]:
+    """Say how many rounds were recorded, and whether one lies open, where playing ends before its time."""
+    try:
+        yield
+    except BaseException as error:
+        text = f"{table.round_count} of {round_count} rounds done, each recorded whole{_open_text(ledger, account_ref)}"
+        if isinstance(error, Exception):
+            sys.stdout.flush()
+            note(text)
+        else:
+            say_done(text)
+        raise
+
+
+def _open_text(ledger: Any, account_ref: str) -> str:
+    from ledger.errors import LedgerError
+
+    try:
+        account = ledger.store.account(account_ref)
+    except LedgerError:
+        return "; whether one more is open cannot be read, the next audit play finishes it"
+    if account is None or not account.round_in_play:
+        return ""
+    return f"; round {account.round_in_play} is open: its bet is taken; the next audit play finishes it"
 
 
 def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
@@ -97,7 +176,8 @@ def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
         from engines.registry import game_of_rules, installed_rules
 
         game = game_of_rules(installed_rules(opening.game, opening.rules_version))
-    played = ledger.finish_round(round_id, game)
+    with held():
+        played = ledger.finish_round(round_id, game)
     note(f"round {played.round_id} was still in play: finished first")
 
 
@@ -115,17 +195,24 @@ class _Table:
         self._ledger, self._game, self._account = ledger, game, account
         self._mode, self._bet_minor, self._client_seed = mode, bet_minor, client_seed
         self._cost_minor = game.rules.cost_minor(mode, bet_minor)
+        self.round_count = 0  # rounds recorded
         self._won_minor = 0
         self._funded_minor = 0
         self._balance_minor = account.balance_minor
 
     def _amount(self, minor: int) -> str:
-        from ledger.money import format_amount
+        from ledger.money import amount_text
 
-        return format_amount(minor, self._account.currency)
+        return amount_text(minor, self._account.currency)
 
     def play(self, rounds_left: int) -> Any:
-        """Play one round, with play money first where the account cannot pay."""
+        """Play one round, with play money first where the account cannot pay; Ctrl-C comes before or after it."""
+        with held():
+            played = self._play(rounds_left)
+            self.round_count += 1
+        return played
+
+    def _play(self, rounds_left: int) -> Any:
         from ledger.errors import FundsShort
 
         ref = self._account.account_ref

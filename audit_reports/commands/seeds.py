@@ -134,7 +134,7 @@ def release(
             ids = [opened.find_round(round_)]
         else:
             wanted = RoundFilter(since_us=parse_time(since, "--since", zone), status="settled")
-            ids = [entry.round_id for entry in round_rows(opened, wanted)]
+            ids = [entry.round_id for entry in round_rows(opened, wanted) if entry.status == "settled"]
         released = [release_key(opened, round_id) for round_id in ids]
     finally:
         opened.close()

@@ -3,17 +3,17 @@
 import os
 import time
 from math import sqrt
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from audit_reports.options import GameOption, JsonOption, RulesOption, UsageError, job_count, parse_count
+from audit_reports.options import GameOption, JsonOption, RulesOption, UsageError, chosen_rules, job_count, parse_count
 from audit_reports.output import follow, note, print_json, print_line
 
 __all__ = ["MissingExtraError", "register"]
 
 SEED_BYTES = 32
+INTERVAL_ROUNDS_MIN = 1000  # fewer are far from the normal distribution that the interval supposes
 
 
 class MissingExtraError(Exception):
@@ -52,12 +52,11 @@ def simulate(
     from importlib.util import find_spec
 
     from engines.jit import cache_folder
-    from engines.registry import installed_rules
-    from engines.rules import load_rules
     from ledger.money import check_mode
 
-    chosen = load_rules(Path(rules)) if rules else installed_rules(game)
+    chosen = chosen_rules(game, rules)
     check_mode(chosen, mode)
+    jobs = job_count(jobs)
     count = parse_count(rounds, "--rounds")
     seed_bytes = _seed(seed)
     if find_spec("numba") is None:
@@ -69,7 +68,7 @@ def simulate(
         note("compiling the kernels, once: some 15 seconds")
     started = time.perf_counter()
     total: Sums | None = None
-    chunks = run(chosen, mode, count, seed=seed_bytes, job_count=job_count(jobs))
+    chunks = run(chosen, mode, count, seed=seed_bytes, job_count=jobs)
     for sums in follow(chunks, what=f"chunks of {CHUNK_ROUNDS} rounds", total=-(-count // CHUNK_ROUNDS)):
         total = sums if total is None else total.plus(sums)
     assert total is not None
@@ -114,6 +113,10 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
     count, bet = sums.total("rounds"), rules.bet.coins
     mean = sums.total("win_minor") / count / bet
     triggers = sums.total("triggers")
+    win_bets_sd = sqrt(max(sums.total("win_minor_squared") / count / bet**2 - mean**2, 0.0))
+    interval = estimate._asdict()
+    if count < INTERVAL_ROUNDS_MIN or not win_bets_sd:
+        interval |= {"rtp_low": None, "rtp_high": None}
     return {
         "schema": "simulate/1",
         "game": rules.game,
@@ -122,10 +125,10 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
         "mode": mode,
         "rounds": count,
         "seed": seed.hex(),
-        **estimate._asdict(),
+        **interval,
         "rtp_exact": None,
         "hit_frequency": sums.total("hits") / count,
-        "win_bets_sd": sqrt(max(sums.total("win_minor_squared") / count / bet**2 - mean**2, 0.0)),
+        "win_bets_sd": win_bets_sd,
         "rounds_per_feature": count / triggers if triggers else None,
         "feature_spins_mean": sums.total("feature_spins") / triggers if triggers else None,
         "capped": sums.total("capped"),
@@ -140,9 +143,11 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
 def _lines(facts: dict[str, Any]) -> list[str]:
     draft = " (draft rules)" if facts["rules_version"].startswith("0.") else ""
     rounds = f"{facts['rounds']} rounds, {facts['rounds_per_second']} a second"
-    interval = f"{facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)"
-    rounds = f"{facts['rounds']} rounds, {facts['rounds_per_second']} a second"
-    interval = f"{facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)"
+    if facts["rtp_low"] is None:
+        too_few = facts["rounds"] < INTERVAL_ROUNDS_MIN
+        interval = f"interval not meaningful {f'below {INTERVAL_ROUNDS_MIN:,} rounds' if too_few else 'where all wins are the same'}"
+    else:
+        interval = f"{facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)"
     lines = [
         f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}: {rounds}",
         f"RTP observed    {facts['rtp_observed']:.4%}, {interval}",

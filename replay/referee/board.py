@@ -33,7 +33,7 @@ def walk_boards(scene: SpinScene, record: SpinRecord) -> SpinBoards:
         if number == 0:
             worlds = _first_drop(scene, record, step)
         elif steps[number - 1].tumble is not None:
-            worlds = _fallen_drop(scene, worlds, step)
+            worlds = _fallen_drop(scene, worlds or _as_told(scene, steps[:number], step), step)
         else:
             worlds = _drop_without_tumble(scene, wins, steps[number - 1], step)
         index_wanted = _check_drop_index(scene, step, index_wanted)
@@ -182,6 +182,16 @@ def _first_values(scene: SpinScene, worlds: list[World], index: int, drop: Drop)
     return _check_values(scene, drawn, index, drop, 0)
 
 
+def _as_told(scene: SpinScene, before: list[Step], step: Step) -> list[World]:
+    """Return the world of a drop after one that is missing: its board as it is told, after the tumbles that came before."""
+    if step.drop is None or not _is_shaped(scene, step.drop[1]):
+        return []
+    tables, drop = scene.tables, step.drop[1]
+    gone = [removed_counts(each.tumble[1].removed_cells, tables.reels, tables.rows) for each in before if each.tumble is not None]
+    shown = tuple(tables.rows + sum(counts[reel] for counts in gone) for reel in range(tables.reels))
+    return [World(drop.symbols, drop.values, (), shown, len(before), 0, True)]
+
+
 def _fallen_drop(scene: SpinScene, worlds: list[World], step: Step) -> list[World]:
     """Check a board after its tumble; `worlds` are those the tumble leads to."""
     if step.drop is None:
@@ -192,8 +202,6 @@ def _fallen_drop(scene: SpinScene, worlds: list[World], step: Step) -> list[Worl
     index, drop = step.drop
     if not _is_shaped(scene, drop):
         return worlds
-    if not worlds:
-        return [World(drop.symbols, drop.values, (), (), 0, 0, True)]
     matched = [world for world in worlds if world.board == drop.symbols]
     if len(matched) == len(worlds):
         return _check_values(scene, worlds, index, drop, drop.drop_index)
@@ -223,7 +231,7 @@ def _drop_without_tumble(scene: SpinScene, wins: DropWins, before: Step, step: S
         for removed in {removal, wins.recorded}
         if (after := after_tumble(scene, world, removed, None, is_right=world.is_right)) is not None
     ]
-    return _fallen_drop(scene, distinct(found), step)
+    return _fallen_drop(scene, distinct(found) or _as_told(scene, [before], step), step)
 
 
 def _note_tumble_missing(scene: SpinScene, step: Step, index: int, wins: DropWins) -> int:

@@ -29,7 +29,7 @@ class World(NamedTuple):
     """A board, its hearts, where the strips stand and what the spin has won up to here.
 
     `tops` and `shown` are one number a reel: the strip position in the top row, empty where the stops are not known,
-    and how many positions the spin has shown, empty where a drop is missing. `is_right` says that no fault led here.
+    and how many positions the spin has shown, empty where it is not known. `is_right` says that no fault led here.
     """
 
     board: tuple[int, ...]

@@ -9,7 +9,6 @@ import pytest
 
 from engines.game import EventBytes
 from ledger.errors import KeysExist, LedgerEmpty, LedgerLocked, NotALedger
-from ledger.postgres_connection import _SETTINGS
 from ledger.postgres_errors import ConnectionLost, DatabaseMissing, DatabaseUnreachable, LoginRefused
 from ledger.rounds import RoundLedger
 from tests.conftest import ROOT
@@ -99,13 +98,12 @@ def test_the_writer_waits_for_the_disk_and_holds_the_library_s_lock(place, monke
             assert cursor.execute("SHOW transaction_read_only").fetchone()[0] == "on"
 
 
-def test_a_lock_held_too_long_is_said(place, monkeypatch):
+def test_a_lock_held_too_long_is_said(place):
     """Where another session holds the lock, the writer gives up with a message, and goes on when it is free."""
-    monkeypatch.setattr("ledger.postgres_connection._SETTINGS", _SETTINGS.replace("5s", "50ms"))
-    monkeypatch.setattr("ledger.postgres.LOCK_SECONDS", 0)
     with new_ledger_at(place, balance_minor=0) as (ledger, account_ref):
-        # The library sets the time in the transaction; 0 would be to wait for ever.
-        ledger.store._writing._begin = b"BEGIN; SET LOCAL lock_timeout = '50ms'; LOCK TABLE stored_events IN EXCLUSIVE MODE"
+        writing = ledger.store._writing
+        assert b"lock_timeout = '5s'" in writing._begin
+        writing._begin = writing._begin.replace(b"'5s'", b"'50ms'")
         with psycopg.connect(place.ledger) as other:
             other.execute("LOCK TABLE slot_ledger.stored_events IN EXCLUSIVE MODE")
             with pytest.raises(LedgerLocked):

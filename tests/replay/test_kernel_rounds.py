@@ -48,6 +48,9 @@ OTHERWISE: dict[str, tuple[GameRules, GameRules, str, tuple[set[str], set[str]]]
         changed_rules(INSTALLED, limits={"free_spins": 10}), INSTALLED, "buy", ({"spins_unplayed"}, {"money"}),
     ),
     "a limit of tumbles ignored": (INSTALLED, LOW_LIMITS, "base", ({"limit_ignored"}, {"money", "integrity"})),
+    "a limit of tumbles ignored, bought": (
+        INSTALLED, changed_rules(INSTALLED, limits={"tumbles": 2}), "buy", ({"limit_ignored"}, {"money", "integrity"}),
+    ),
     "a limit of tumbles too low": (LOW_LIMITS, INSTALLED, "base", ({"tumble_missing"}, {"money", "integrity"})),
     "a limit of tumbles too low, bought": (
         changed_rules(INSTALLED, limits={"tumbles": 2}), INSTALLED, "buy", ({"tumble_missing"}, {"money", "integrity"}),
