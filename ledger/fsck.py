@@ -6,7 +6,7 @@ memory than the accounts, epochs and rounds in play, and reads everything once, 
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,11 +142,13 @@ class _Nodes:
 class _Walk:
     """One pass over leaves and events together."""
 
-    def __init__(self, connection: sqlite3.Connection, held_roots: Mapping[int, bytes]) -> None:
+    def __init__(self, connection: sqlite3.Connection, held_roots: Iterable[tuple[int, bytes]]) -> None:
         self._connection = connection
         self._events = _Events(connection)
         self._nodes = _Nodes(connection)
-        self._held_roots = dict(held_roots)
+        self._held_roots: dict[int, list[bytes]] = {}
+        for size, root in held_roots:
+            self._held_roots.setdefault(size, []).append(root)
         self._displaced: set[tuple[str, int]] = set()  # met before their row
         self._early: set[tuple[str, int]] = set()  # their row was met before they were due
         self._peaks: list[bytes] = []
@@ -166,7 +168,7 @@ class _Walk:
             yield None
         yield from self._skip_extra(None)
         yield from self._nodes.rest()
-        for size, root in sorted(self._held_roots.items()):
+        for size, root in sorted((size, root) for size, roots in self._held_roots.items() for root in roots):
             yield Fault("checkpoint_tree_short", "leaves", "", -1, f"{size} leaves, root {root.hex()}", f"{self.leaf_count} leaves")
 
     def root(self) -> bytes:
@@ -217,8 +219,9 @@ class _Walk:
         for node in finished:
             yield from self._nodes.compare(node.level, node.node_index, node.node_hash)
         self.leaf_count += 1
-        held = self._held_roots.pop(self.leaf_count, None)
-        if held is not None and held != self.root():
+        for held in self._held_roots.pop(self.leaf_count, ()):
+            if held == self.root():
+                continue
             row = f"tree of {self.leaf_count} leaves"
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
@@ -301,11 +304,11 @@ def leaf_count(path: Path) -> int:
 
 
 def check_ledger(
-    path: Path, *, held_roots: Mapping[int, bytes] | None = None, counted: list[FsckResult] | None = None, is_ticking: bool = False
+    path: Path, *, held_roots: Iterable[tuple[int, bytes]] = (), counted: list[FsckResult] | None = None, is_ticking: bool = False
 ) -> Iterator[Fault | None]:
     """Yield every fault of the ledger at `path`, in the order of the record, then those of its tables.
 
-    held_roots: the root that a kept checkpoint holds for each tree size. counted: is given one FsckResult at the end.
+    held_roots: tree size and root of each kept checkpoint. counted: is given one FsckResult at the end.
     is_ticking: yield None as well, once for each leaf. Reads one moment of a ledger in use. Raises LedgerMissing and its kin.
     """
     check_ledger_file(path)
@@ -313,7 +316,7 @@ def check_ledger(
         connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True, isolation_level=None)
         try:
             connection.execute("BEGIN")
-            walk = _Walk(connection, held_roots or {})
+            walk = _Walk(connection, held_roots)
             for fault in walk.faults():
                 if fault is not None or is_ticking:
                     yield fault

@@ -177,7 +177,7 @@ def _attack_task(task: tuple[str, str, int, bytes, int, int]) -> tuple[str, int,
             copy = Path(folder) / f"{number}.db"
             shutil.copyfile(path, copy)
             words = attack(name, str(copy), random.Random(f"{name} {number}"))
-            messages = [fault.message for fault in check_ledger(copy, held_roots={size: root}) if fault is not None]
+            messages = [fault.message for fault in check_ledger(copy, held_roots=[(size, root)]) if fault is not None]
             if is_named(words, messages):
                 found += 1
             else:

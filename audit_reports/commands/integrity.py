@@ -40,7 +40,7 @@ def fsck(
     model = history_path(path, history_file)
     anchors = load_anchors(checkpoints or [], vkeys or [])
     signature_findings, statement = _check_signatures(path, anchors)
-    held = {given.signed.checkpoint.tree_size: given.signed.checkpoint.root for given in anchors.checkpoints}
+    held = [(given.signed.checkpoint.tree_size, given.signed.checkpoint.root) for given in anchors.checkpoints]
     counted: list[FsckResult] = []
     count = 0
     for text in signature_findings:
@@ -63,7 +63,7 @@ def fsck(
 def _check_signatures(path: Path, anchors: Any) -> tuple[list[str], str]:
     """Return what is wrong with the checkpoints' origins and signatures, and what they are worth, in words."""
     from ledger.rounds import RoundLedger
-    from replay.anchors import HELD_KEY, NO_CHECKPOINT, NO_KEY, compare
+    from replay.anchors import HELD_KEY, NO_CHECKPOINT, NO_KEY, NOT_HELD, compare
 
     opened = RoundLedger.open_for_reading(path)
     try:
@@ -71,7 +71,8 @@ def _check_signatures(path: Path, anchors: Any) -> tuple[list[str], str]:
         comparison = compare(opened, anchors, None)
     finally:
         opened.close()
-    statement = NO_CHECKPOINT if not anchors.checkpoints else HELD_KEY if anchors.log_keys else NO_KEY
+    is_held = bool(anchors.log_keys) and not comparison.findings
+    statement = NO_CHECKPOINT if not anchors.checkpoints else HELD_KEY if is_held else NOT_HELD if anchors.log_keys else NO_KEY
     return [finding.message for finding in comparison.findings], statement
 
 
