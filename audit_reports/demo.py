@@ -72,20 +72,20 @@ def run_demo(folder: str, *, as_json: bool) -> int:
 
 
 def _new_folder(folder: str) -> Path:
-    if folder:
-        check_place(folder, "--dir", "a folder")
-        place = Path(folder)
-        if place.exists() and any(place.iterdir() if place.is_dir() else [place]):
-            raise UsageError("--dir", "a new or empty folder", folder)
-    else:
-        number = 1
-        while Path(f"demo-{number}" if number > 1 else "demo").exists():
-            number += 1
-        place = Path(f"demo-{number}" if number > 1 else "demo")
     try:
+        if folder:
+            check_place(folder, "--dir", "a folder")
+            place = Path(folder)
+            if place.exists() and any(place.iterdir() if place.is_dir() else [place]):
+                raise UsageError("--dir", "a new or empty folder", folder)
+        else:
+            number = 1
+            while Path(f"demo-{number}" if number > 1 else "demo").exists():
+                number += 1
+            place = Path(f"demo-{number}" if number > 1 else "demo")
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LedgerUnwritable(str(place), error.strerror or type(error).__name__) from error
+        raise LedgerUnwritable(folder or os.curdir, error.strerror or type(error).__name__) from error
     return place
 
 

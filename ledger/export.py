@@ -51,10 +51,9 @@ def _is_one_line_of_json(data: bytes) -> bool:
     if b"\n" in data or b"\r" in data:
         return False
     try:
-        json.loads(data.decode(), parse_constant=_refuse)
+        return json.loads(data.decode(), parse_constant=_refuse) is not None  # null stands for what is no event
     except (ValueError, RecursionError):
         return False
-    return True
 
 
 def _refuse(name: str) -> None:

@@ -118,7 +118,7 @@ class _Writing:
     def __init__(self, recorder: "PostgresLedgerRecorder") -> None:
         self._recorder = recorder
         self._datastore = recorder.ledger_datastore
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a thread that an interrupt took out of a transaction, between two lines, may begin another
         self._pipeline: contextlib.AbstractContextManager[Any] | None = None
         self._begin = b""
 
@@ -128,6 +128,8 @@ class _Writing:
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise LedgerLocked(self._recorder.path, LOCK_SECONDS)
         try:
+            if self._pipeline is not None:
+                self._undo()
             answered = self._begun()
             self._pipeline = answered.connection.pipeline()
             self._pipeline.__enter__()

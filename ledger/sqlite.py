@@ -78,7 +78,7 @@ class _Writing:
 
     def __init__(self, recorder: "LedgerRecorder") -> None:
         self._recorder = recorder
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a thread that an interrupt took out of a transaction, between two lines, may begin another
         self._cursor: sqlite3.Cursor | None = None
 
     def _connect(self) -> sqlite3.Cursor:
@@ -95,6 +95,8 @@ class _Writing:
         try:
             if self._cursor is None:
                 self._cursor = self._connect()
+            if self._cursor.connection.in_transaction:
+                self._undo(self._cursor)
             self._cursor.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             self._lock.release()

@@ -219,7 +219,7 @@ def check_rounds(lines: Iterable[str], rules_for: RulesFor) -> FileCheck:
         for stream in streams
         if stream.name.startswith(ACCOUNT_PREFIX) and stream.first(AccountOpened) is not None
     }
-    passes = [_RoundPass(stream, rules_for, followed) for stream in streams if stream.name.startswith(ROUND_PREFIX)]
+    passes = [_RoundPass(stream, rules_for, followed, is_file=True) for stream in streams if stream.name.startswith(ROUND_PREFIX)]
     by_stream = _check_accounts(streams, passes, followed)
     others = [
         StreamFinding(stream.name, finding) for stream in streams if not stream.name.startswith(ROUND_PREFIX) for finding in stream.findings
@@ -253,8 +253,9 @@ def _check_accounts(streams: list[_Stream], passes: list["_RoundPass"], followed
 class _RoundPass:
     """One round on its way through the checks."""
 
-    def __init__(self, stream: _Stream, rules_for: RulesFor, followed: set[str]) -> None:
+    def __init__(self, stream: _Stream, rules_for: RulesFor, followed: set[str], *, is_file: bool = False) -> None:
         self.stream = stream
+        self.is_file = is_file  # a ledger's open round is in play; a file that ends before the settlement may be cut off
         self.round_id = stream.name.removeprefix(ROUND_PREFIX)
         self.opened: tuple[int, RoundOpened] | None = stream.first(RoundOpened)
         self.settled: tuple[int, RoundSettled] | None = stream.first(RoundSettled)
@@ -287,11 +288,23 @@ class _RoundPass:
     def _walk(self, rules: GameRules, opened: RoundOpened) -> None:
         """Walk the round by its mode and bet; where its cost contradicts them also by those that the cost tells."""
         events: list[tuple[int, GameEvent]] = [(line.event_index, event) for line, event in self.stream.events if event.kind in GAME_EVENTS]  # type: ignore[misc]
+        if self.is_file and self.settled is None:
+            ends = [place for place, (_, event) in enumerate(events) if event.kind == "spin_ended"]
+            events = events[: ends[-1] + 1] if ends else []  # the spin that the file ends in is not to be judged
         walks = [
             walk_round(events, rules, mode=mode, bet_minor=bet, is_complete=self.settled is not None)
             for mode, bet in _modes_and_bets(rules, opened)
         ]
         self.walk = min(walks, key=lambda walk: sum(finding.severity != "warning" for finding in walk.findings))
+
+    def cut_finding(self) -> list[Finding]:
+        """Return one finding where a file ends before the round's settlement."""
+        if not self.is_file or self.settled is not None or self.opened is None:
+            return []
+        last = self.stream.lines[-1]
+        got = f"the end of the file after event {last.event_index}, {last.event.get('kind')}"
+        message = f"end of {self.stream.name}: want round_settled, got {got}; the round is in play or the file was cut off"
+        return [Finding("not_settled", "completeness", last.event_index, -1, "end of the round", "round_settled", got, message)]
 
     def add_totals(self, findings: list[Finding]) -> None:
         """Add findings of the totals; those about an event whose form is wrong are of the same cause."""
@@ -313,8 +326,8 @@ class _RoundPass:
     def result(self) -> RoundCheck:
         """Return the round's findings and checks; order, gaps and digests are looked at last."""
         by_referee = [finding for finding in self.walk.findings if finding.event_index not in self._form]
-        findings = self.stream.findings + by_referee + self.totals
-        if all(finding.severity == "warning" for finding in findings):
+        findings = self.stream.findings + by_referee + self.totals + self.cut_finding()
+        if all(finding.severity in ("warning", "completeness") for finding in findings):
             last = self._check_form()
             if not last and self.settled is not None:
                 before = [(line.event["kind"], line.data) for line in self.stream.lines if line.event_index < self.settled[0]]

@@ -14,7 +14,7 @@ from audit_reports.options import (
     UsageError,
     ZoneOption,
     keys_folder,
-    ledger_path,
+    named_ledger,
     parse_time,
 )
 from audit_reports.output import note, print_json, print_line, table
@@ -40,7 +40,7 @@ def list_epochs(ledger: LedgerOption = "ledger.db", as_json: JsonOption = False)
     from ledger.disclosure import epoch_states
     from ledger.rounds import RoundLedger
 
-    opened = RoundLedger.open_for_reading(ledger_path(ledger))
+    opened = RoundLedger.open_for_reading(named_ledger(ledger))
     try:
         states = list(epoch_states(opened))
     finally:
@@ -158,5 +158,5 @@ def _write(place: Path, released: list[Any]) -> None:
 def _open(ledger: str, keys: str) -> Any:
     from ledger.rounds import RoundLedger
 
-    path = ledger_path(ledger)
+    path = named_ledger(ledger)
     return RoundLedger.open_for_writing(path, keys_folder(path, keys))

@@ -199,6 +199,16 @@ class StoreContract:
             play_some(ledger, account_ref, 3)
         assert whole_ledger_faults(place.ledger) == []
 
+    def test_a_transaction_that_was_walked_out_of_is_undone(self, new_place):
+        """Where an interrupt takes a thread out between two lines, its next transaction undoes what was left and goes on."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, account_ref):
+            play_some(ledger, account_ref, 2)
+            cursor = ledger.store._writing.__enter__()
+            ledger.store._append(cursor, "round/x", 1, [EventBytes("drop/1", b"{}")], 1)
+            play_some(ledger, account_ref, 2)
+        assert whole_ledger_faults(place.ledger) == []
+
     def test_two_writers_take_turns_on_one_tree(self, new_place):
         """Two ledgers open for writing at once keep one tree, each finding the other's leaves, and epochs of their own."""
         place = new_place()

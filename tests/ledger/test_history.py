@@ -203,3 +203,69 @@ def test_a_build_that_was_cut_off_is_taken_up(tmp_path):
         assert build(ledger, path) == 3
         assert model_rows(path) == expected
         assert json.loads(json.dumps(rows(path, "SELECT leaf_count FROM position"))) == [[ledger.store.tree_size()]]
+
+
+@pytest.mark.parametrize(
+    "damage", ["DELETE FROM rounds WHERE rowid = 1", "UPDATE position SET leaf_count = 10000", "ALTER TABLE position DROP row_count"]
+)
+def test_a_model_that_cannot_be_taken_up_is_made_anew(tmp_path, damage):
+    """Lost rows, leaves that there are none of, and another form: the model is built from nothing, and the reason told."""
+    path, reasons = tmp_path / "h.db", []
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 3)
+        assert build(ledger, path, say=reasons.append) == 3
+        expected = model_rows(path)
+        assert build(ledger, path, say=reasons.append) == 0
+        assert reasons == []
+        altered(path, damage)
+        assert build(ledger, path, say=reasons.append) == 3
+        assert len(reasons) == 1
+        assert model_rows(path) == expected
+        assert compare(ledger, path) == []
+
+
+@pytest.mark.parametrize("leaf_count", ["'x'", "NULL", "-1", "2.5", "x'00'"])
+def test_a_model_that_says_nonsense_of_itself_is_refused(tmp_path, leaf_count):
+    """A number of leaves that is none is a mismatch, to compare with and to build on."""
+    path = tmp_path / "h.db"
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 1)
+        build(ledger, path)
+        altered(path, f"UPDATE position SET leaf_count = {leaf_count}")
+        for call in (build, compare):
+            with pytest.raises(HistoryMismatch, match="want a number of leaves"):
+                call(ledger, path)
+
+
+def test_an_altered_leaf_index_does_not_hold_up_a_build(tmp_path):
+    """A build goes by the leaves that are there: one whose number was made enormous is one step like any other."""
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 3)
+        altered(
+            tmp_path / "ledger.db", "UPDATE leaves SET leaf_index = 1000000000000 WHERE leaf_index = (SELECT MAX(leaf_index) FROM leaves)"
+        )
+        assert build(ledger, tmp_path / "h.db") == 3
+        assert compare(ledger, tmp_path / "h.db") == []
+
+
+def test_a_build_that_fails_leaves_no_empty_file(tmp_path, monkeypatch):
+    """Where nothing could be written there is no file afterwards; an empty one is as good as none."""
+    path = tmp_path / "h.db"
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 2)
+        for is_there in (False, True):
+            if is_there:
+                path.touch()
+            with monkeypatch.context() as patch:
+                patch.setattr("ledger.history._write_rows", fail)
+                with pytest.raises(LedgerUnwritable, match="disk is full"):
+                    build(ledger, path)
+            assert not path.exists()
+        path.touch()
+        with pytest.raises(HistoryMissing):
+            compare(ledger, path)
+        assert build(ledger, path) == 2
+
+
+def fail(*_):
+    raise sqlite3.OperationalError("database or disk is full")

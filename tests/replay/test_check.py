@@ -130,7 +130,7 @@ def test_a_round_in_play_has_no_totals() -> None:
     facts = a_round()
     cut = [index for index, fact in enumerate(facts) if fact["kind"] == "spin_started"][4]
     checked = check_rounds(export_lines([facts[:cut]]), rules_for)
-    assert codes(checked) == []
+    assert codes(checked) == ["not_settled"]
     assert (results(checked)["referee"], results(checked)["totals"]) == ("pass", "not_run")
 
 
@@ -227,3 +227,13 @@ def test_an_export_is_parsed_by_stream() -> None:
     streams = parse_export(export_lines(rounds, account))
     assert list(streams) == [f"account/{ACCOUNT}", "round/r-0", "round/r-1"]
     assert [line.event_index for line in streams["round/r-1"]] == list(range(len(rounds[1])))
+
+
+def test_a_file_cut_off_anywhere_is_one_finding_of_completeness() -> None:
+    """Wherever a file ends before the settlement, one finding says so and the game is not accused of what is not there."""
+    facts = a_round()
+    for end in range(1, len(facts)):
+        checked = check_rounds(export_lines([facts[:end]]), rules_for)
+        found = [(finding.code, finding.severity, finding.event_index) for finding in checked.rounds[0].findings]
+        assert found == [("not_settled", "completeness", end - 1)]
+        assert results(checked)["totals"] == "not_run"

@@ -128,6 +128,29 @@ def lose_last_spin(facts: Facts) -> bool:
     return is_plain
 
 
+def exchange(*kinds: str) -> Callable[[Facts], bool]:
+    """Return an alteration of the first events of such kinds: the second and the third of them change places."""
+
+    def alter(facts: Facts) -> bool:
+        for index in range(len(facts) - 2):
+            if tuple(fact["kind"] for fact in facts[index : index + 3]) == kinds:
+                facts[index + 1], facts[index + 2] = facts[index + 2], facts[index + 1]
+                return True
+        return False
+
+    return alter
+
+
+def exchange_stops(facts: Facts) -> bool:
+    """The stops of two reels change places, in a spin that tumbles."""
+    for index in of_kind(facts, "drop"):
+        stops = facts[index]["stops"]
+        if stops and facts[index + 1]["kind"] == "win" and stops[0] != stops[5]:
+            stops[0], stops[5] = stops[5], stops[0]
+            return True
+    return False
+
+
 def tell_stops(facts: Facts) -> bool:
     facts[of_kind(facts, "tumble")[0] + 1]["stops"] = [1] * 6
     return True
@@ -158,6 +181,10 @@ FAULTS: dict[str, tuple[Callable[[Facts], bool], str, str, str]] = {
     "an end before the last spin": (end_early, "buy", "feature_ended_early", "integrity"),
     "an end of what never was": (end_what_was_not, "base", "feature_ended_invented", "integrity"),
     "the last spin lost": (lose_last_spin, "buy", "spins_unplayed", "money"),
+    "a win before its drop": (exchange("tumble", "drop", "win"), "buy", "event_order", "integrity"),
+    "a tumble before its win": (exchange("drop", "win", "tumble"), "buy", "event_order", "integrity"),
+    "the end of a spin before its drop": (exchange("spin_started", "drop", "spin_ended"), "base", "event_order", "integrity"),
+    "two stops exchanged": (exchange_stops, "buy", "stops", "integrity"),
     "a meter at the end of a spin": (hang_over("meter", 2, "spin_ended"), "base", "meter", "integrity"),
     "stops after a tumble": (tell_stops, "buy", "stops", "integrity"),
     "symbols that a tumble turned": (hang_over("turned_symbols", [1], "tumble"), "buy", "turned", "integrity"),
