@@ -147,7 +147,7 @@ class LedgerUnwritable(LedgerError):
         self.path, self.reason = path, reason
 
     def __str__(self) -> str:
-        return f"write to {self.path}: want room and access, got {self.reason}; see to both and try again, nothing of this write was recorded"
+        return f"write to {self.path}: want room and access, got {self.reason}; see to both and try again, this write was not recorded"
 
 
 class LedgerReadOnly(_OfPath):

@@ -98,6 +98,9 @@ def reconcile_round(
     findings = _check_opened(opened, rules)
     if settled is not None:
         findings += _check_split(settled, totals)
+        if settled[1].settled_at_us < opened[1].opened_at_us:
+            where, want = "time of round_settled", f"{opened[1].opened_at_us} or later, when the round was opened"
+            findings.append(_finding("time_order", "integrity", settled[0], where=where, want=want, got=settled[1].settled_at_us))
         if is_balance_shown:
             findings += _check_balance(opened, settled, totals, rules)
     return findings

@@ -43,7 +43,7 @@ CASES = [
     (
         errors.LedgerUnwritable("l.db", "disk full"),
         4,
-        "write to l.db: want room and access, got disk full; see to both and try again, nothing of this write was recorded",
+        "write to l.db: want room and access, got disk full; see to both and try again, this write was not recorded",
     ),
     (
         errors.LedgerReadOnly("l.db"),

@@ -241,11 +241,11 @@ def test_an_altered_leaf_index_does_not_hold_up_a_build(tmp_path):
     """A build goes by the leaves that are there: one whose number was made enormous is one step like any other."""
     with new_ledger(tmp_path) as (ledger, account_ref):
         play_some(ledger, account_ref, 3)
-        altered(
-            tmp_path / "ledger.db", "UPDATE leaves SET leaf_index = 1000000000000 WHERE leaf_index = (SELECT MAX(leaf_index) FROM leaves)"
-        )
-        assert build(ledger, tmp_path / "h.db") == 3
-        assert compare(ledger, tmp_path / "h.db") == []
+    last = "leaf_index = (SELECT MAX(leaf_index) FROM leaves)"
+    altered(tmp_path / "ledger.db", f"UPDATE leaves SET leaf_index = 1000000000000 WHERE {last}")
+    with RoundLedger.open_for_reading(tmp_path / "ledger.db") as reader:
+        assert build(reader, tmp_path / "h.db") == 3
+        assert compare(reader, tmp_path / "h.db") == []
 
 
 def test_a_build_that_fails_leaves_no_empty_file(tmp_path, monkeypatch):

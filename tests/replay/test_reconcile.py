@@ -152,3 +152,10 @@ def test_a_balance_below_nothing_is_a_finding() -> None:
     facts[0] = AccountFact("account/a", 1, FundsMoved(amount_minor=100, reason="deposit", balance_after_minor=100, moved_at_us=1))
     found = reconcile_account(facts)
     assert [(each.source, each.finding.code) for each in found] == [("r-0", "balance_negative"), ("r-1", "balance_negative")]
+
+
+def test_a_round_settled_before_it_was_opened_is_one_finding() -> None:
+    """A settlement that is older than its opening is found, with both times."""
+    early = opened()[1].opened_at_us - 1
+    (finding,) = reconcile_round(opened(), settled(settled_at_us=early), TOTALS, RULES)
+    assert (finding.code, finding.severity, finding.event_index, finding.got) == ("time_order", "integrity", LAST, str(early))
