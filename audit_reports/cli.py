@@ -1,12 +1,14 @@
 """The `audit` command: its doors, and how every way of failing ends."""
 
-# ruff: noqa: E402 - Ctrl-C must end cleanly while what follows is still loading.
-from audit_reports.interruption import Interrupted, end_at_once, ignore_interrupts, raise_interrupts
-
-end_at_once()
-
+# Before all imports that take time: Ctrl-C must end cleanly while they are still loading.
 import os
 import sys
+
+from audit_reports.interruption import Interrupted, end_at_once, ignore_interrupts, raise_interrupts
+
+if os.path.basename(sys.argv[0]).removesuffix(".exe") == "audit":  # the command itself, or a worker process of it
+    end_at_once()
+
 from contextlib import suppress
 from typing import Annotated, Any
 

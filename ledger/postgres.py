@@ -135,7 +135,7 @@ class _Writing:
             self._pipeline.__enter__()
             return PostgresCursor(answered.connection, {self._recorder.reads["size"]: answered})
         except BaseException as error:
-            self._undo()
+            self._undo(is_interrupt=not isinstance(error, Exception))
             self._lock.release()
             if isinstance(error, psycopg.Error):
                 raise translated(self._datastore.address, error) from error
@@ -170,12 +170,15 @@ class _Writing:
             if error is None:
                 self._commit()
                 return
-            self._undo()
+            self._undo(is_interrupt=not isinstance(error, Exception))
             if isinstance(error, psycopg.Error):
                 raise translated(self._datastore.address, error) from error
         except psycopg.Error as failure:
             self._undo()
             raise translated(self._datastore.address, failure) from failure
+        except BaseException as failure:
+            self._undo(is_interrupt=not isinstance(failure, Exception))
+            raise
         finally:
             self._lock.release()
 
@@ -190,8 +193,13 @@ class _Writing:
             self._undo()
             raise LedgerUnwritable(self._recorder.path, f"{commit.statusmessage} for COMMIT")
 
-    def _undo(self) -> None:
+    def _undo(self, *, is_interrupt: bool = False) -> None:
+        """Take back what the transaction did; after an interrupt, which may have come in the middle of a message, by hanging up."""
         self._recorder.forget_peaks()
+        if is_interrupt:
+            self._pipeline = None
+            self._datastore.forget_writer()
+            return
         writer, pipeline, self._pipeline = self._datastore.writer, self._pipeline, None
         if pipeline is not None:
             with contextlib.suppress(psycopg.Error):

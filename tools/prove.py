@@ -237,8 +237,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--plain", type=int, help="plain rounds of each mode against compiled ones (300)")
     parser.add_argument("--bounds", type=int, help="rounds with checked bounds (200,000; full 2,000,000)")
     parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
-    parser.add_argument("--examples", type=int, help="examples of each property (400; full 5,000)")
-    parser.add_argument("--kills", type=int, help="kills of a writer (20; full 100)")
+    parser.add_argument("--examples", type=int, help="examples of each property (400; full 1,000)")
+    parser.add_argument("--kills", type=int, help="kills of a writer (20; full 300)")
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
     parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
@@ -258,7 +258,7 @@ def parse_options() -> argparse.Namespace:
         "plain": 300,
         "bounds": 2_000_000,
         "simulated": 100_000_000,
-        "examples": 5000,
+        "examples": 1000,
         "kills": 100,
         "instances": 200,
         "attack_rounds": 5000,

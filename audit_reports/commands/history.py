@@ -21,7 +21,7 @@ from audit_reports.options import (
     named_ledger,
     parse_span,
 )
-from audit_reports.output import follow, note, print_json, print_line, table, time_text
+from audit_reports.output import follow, note, print_json, print_line, printable, table, time_text
 
 __all__ = ["register"]
 
@@ -193,7 +193,7 @@ def _print_csv(entries: list[Any]) -> None:
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(RoundEntry._fields)
-    writer.writerows(entries)
+    writer.writerows([printable(value) if isinstance(value, str) else value for value in entry] for entry in entries)
 
 
 def _print_json(entries: list[Any], differences: list[Any] | None) -> None:

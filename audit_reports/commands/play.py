@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
@@ -147,11 +147,12 @@ def _accounted(ledger: Any, account_ref: str, table: "_Table", round_count: int)
         yield
     except BaseException as error:
         text = f"{table.round_count} of {round_count} rounds done, each recorded whole{_open_text(ledger, account_ref)}"
-        if isinstance(error, Exception):
-            sys.stdout.flush()
-            note(text)
-        else:
+        if not isinstance(error, Exception):
             say_done(text)
+        elif not isinstance(error, BrokenPipeError):
+            with suppress(OSError):  # the lines of those rounds first, where they can be written
+                sys.stdout.flush()
+            note(text)
         raise
 
 

@@ -125,6 +125,9 @@ def release(
 
     if bool(round_) == bool(since):
         raise UsageError("--round, --since", "one of them", "both" if round_ else "neither")
+    if zone and not since:
+        raise UsageError("--tz", "it with --since alone", zone)
+    since_us = parse_time(since, "--since", zone)
     place = Path(out)
     if place.exists():
         raise UsageError("-o", "a new file", out)
@@ -133,7 +136,7 @@ def release(
         if round_:
             ids = [opened.find_round(round_)]
         else:
-            wanted = RoundFilter(since_us=parse_time(since, "--since", zone), status="settled")
+            wanted = RoundFilter(since_us=since_us, status="settled")
             ids = [entry.round_id for entry in round_rows(opened, wanted) if entry.status == "settled"]
         released = [release_key(opened, round_id) for round_id in ids]
     finally:

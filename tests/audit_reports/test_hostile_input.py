@@ -94,7 +94,7 @@ def test_control_characters_are_shown_escaped(capfd: Capture, ledger: Path) -> N
     """What was written into a record to move the cursor of whoever reads it arrives as text."""
     evil = "\x1b[2J\x1b]0;pwned\x07\x9b\x7f\r"
     put(ledger, ids_of(ledger)[0], "round_opened/1", mode=evil, currency=evil)
-    for command in ("find", "history", ("show", "--round", ids_of(ledger)[0]), ("verify", "--all")):
+    for command in ("find", "history", ("history", "--csv"), ("show", "--round", ids_of(ledger)[0]), ("verify", "--all")):
         words = command if isinstance(command, tuple) else (command,)
         done = run(capfd, *words, "--ledger", ledger)
         assert not set(done.out + done.err) & set("\x1b\x07\x9b\x7f\r")
@@ -235,6 +235,7 @@ BAD_OPTIONS = [
     ("find --since 20261130 --tz UTC --ledger L", "--since: want a time such as"),
     ("find --since 9999-12-31T23:59 --tz America/New_York --ledger L", "--since: want a time such as"),
     ("export --all --canonical --json --ledger L", "--canonical, --json: want one of them"),
+    ("seeds release --round R --tz UTC -o keys.jsonl --ledger L", "--tz: want it with --since alone"),
     ("play --game G --rules F --mode turbo --ledger L", "mode of moonlight-princess"),
     ("play --game moon-spell --rules F --ledger L", "game 'moon-spell'"),
     ("simulate --game moon-spell --rules F", "game 'moon-spell'"),
