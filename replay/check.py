@@ -72,6 +72,12 @@ class ExportLine(NamedTuple):
     event: dict[str, Any]
     data: bytes  # canonical
 
+    @property
+    def kind(self) -> str:
+        """The event's kind, empty where it has none that is a word."""
+        kind = self.event.get("kind")
+        return kind if isinstance(kind, str) else ""
+
 
 class RoundCheck(NamedTuple):
     """What was found in one round; `opened` and `settled` are None where the file has no such event."""
@@ -110,15 +116,15 @@ class _Stream:
             self._take(line)
 
     def _take(self, line: ExportLine) -> None:
-        kind = line.event.get("kind")
+        kind = line.kind
         if self.name.startswith(ROUND_PREFIX):
             models = {**GAME_EVENTS, **LIFECYCLE_EVENTS}
         else:
             models = LIFECYCLE_EVENTS
-        model = models.get(kind) if isinstance(kind, str) else None
+        model = models.get(kind)
         if model is None:
             if self.name.startswith(ROUND_PREFIX) and kind not in KINDS_PASSED_OVER:
-                self._note(line, "event kind", "a kind of this record", f"{kind!r}")
+                self._note(line, "event kind", "a kind of this record", _short(line.event.get("kind")))
                 self.is_whole = False
             return
         try:
@@ -283,7 +289,7 @@ class _RoundPass:
                 self.reason = f"no rules of {opened.game} {opened.rules_version}: {error.args[0] if error.args else error}"
 
     def _is_interrupted(self) -> bool:
-        return any(line.event.get("kind") in ("round_interrupted", "round_resumed") for line in self.stream.lines)
+        return any(line.kind in ("round_interrupted", "round_resumed") for line in self.stream.lines)
 
     def _walk(self, rules: GameRules, opened: RoundOpened) -> None:
         """Walk the round by its mode and bet; where its cost contradicts them also by those that the cost tells."""
@@ -330,7 +336,7 @@ class _RoundPass:
         if all(finding.severity in ("warning", "completeness") for finding in findings):
             last = self._check_form()
             if not last and self.settled is not None:
-                before = [(line.event["kind"], line.data) for line in self.stream.lines if line.event_index < self.settled[0]]
+                before = [(line.kind, line.data) for line in self.stream.lines if line.event_index < self.settled[0]]
                 last = check_digests(self.settled, before)
             self.totals += last
             findings += last
@@ -362,7 +368,7 @@ class _RoundPass:
         ]
 
     def _is_game_event(self, index: int) -> bool:
-        kind = next((line.event.get("kind") for line in self.stream.lines if line.event_index == index), None)
+        kind = next((line.kind for line in self.stream.lines if line.event_index == index), None)
         return kind not in LIFECYCLE_EVENTS
 
     def _totals_reason(self) -> str:
@@ -379,7 +385,7 @@ class _RoundPass:
                     _form_finding("append", line.event_index, f"append of index {position} of {self.stream.name}", appends, line.append)
                 ]
             appends = line.append
-        kinds = [line.event.get("kind") for line in self.stream.lines]
+        kinds = [line.kind for line in self.stream.lines]
         for kind, place, want in (("round_opened", 0, "the first event"), ("round_settled", len(kinds) - 1, "the last event")):
             at = [number for number, each in enumerate(kinds) if each == kind]
             if kind == "round_opened" and at != [0]:

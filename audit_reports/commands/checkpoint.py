@@ -77,7 +77,7 @@ def prove(
     The proof leads to the checkpoint given, else to the newest in the keys folder. It is checked without the ledger, here
     or by tools/check_proof.py, which shares no code with this program.
 
-    Examples: audit prove --round 0190a1b2 -o proof.json · audit prove --check proof.json --vkey log.vkey
+    Examples: audit prove --round 01a22cfdc2af -o proof.json · audit prove --check proof.json --vkey log.vkey
     """
     if bool(round_) == bool(check):
         raise UsageError("--round, --check", "one of them", "both" if check else "neither")

@@ -45,7 +45,7 @@ def export(
     """Write event streams as JSON lines.
 
     With --json each line names its schema, and a last line counts rounds and events.
-    Example: audit export --round 0190a1b2 > round.jsonl
+    Example: audit export --round 01a22cfdc2af > round.jsonl
     """
     if canonical and as_json:
         raise UsageError("--canonical, --json", "one of them, the canonical bytes stand for themselves", "both")

@@ -31,7 +31,7 @@ def show(
 ) -> None:
     """Show a round in pictures: boards, wins, sums.
 
-    Example: audit show --round 0190a1b2 --spin 3
+    Example: audit show --round 01a22cfdc2af --spin 3
     """
     from audit_reports.round_report import report_json
     from audit_reports.round_source import read_report

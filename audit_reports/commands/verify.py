@@ -22,7 +22,7 @@ from audit_reports.options import (
     keys_folder,
     named_ledger,
     parse_count,
-    parse_time,
+    parse_span,
 )
 from audit_reports.output import follow, print_json, print_line, table
 from ledger.address import LedgerPlace
@@ -59,7 +59,7 @@ def verify(
 ) -> None:
     """Rerun a round from its seed and say whether record, rules, payouts, cap and totals agree.
 
-    Examples: audit verify --round 0190a1b2 · audit verify --all --since 2026-11-01 --tz UTC
+    Examples: audit verify --round 01a22cfdc2af · audit verify --all --since 2026-11-01 --tz UTC
     """
     del referee
     if bool(round_) == all_:
@@ -70,13 +70,18 @@ def verify(
         raise UsageError("--round", f"an id, at least {PREFIX_MIN} characters of one, or ext:REF", round_)
     if game:
         check_game_known(game)
+    selecting = {"--game": game, "--account": account, "--since": since, "--until": until, "--sample": sample}
+    for option, value in selecting.items():
+        if round_ and value:
+            raise UsageError(option, "it only together with --all", value)
+    if draws and all_:
+        raise UsageError("--draws", "it only together with --round", "--all")
     if round_:
         sys.exit(_verify_one(path, round_, evidence, is_draws=draws, as_json=as_json))
     from ledger.history import RoundFilter
 
-    wanted = RoundFilter(
-        account_ref=account, since_us=parse_time(since, "--since", zone), until_us=parse_time(until, "--until", zone), game=game
-    )
+    span = parse_span(since, until, zone)
+    wanted = RoundFilter(account_ref=account, since_us=span.since_us, until_us=span.until_us, game=game)
     sample_count = parse_count(sample, "--sample") if sample else None
     sys.exit(_verify_all(path, wanted, evidence, sample_count, job_count(jobs), as_json=as_json))
 

@@ -237,3 +237,13 @@ def test_a_file_cut_off_anywhere_is_one_finding_of_completeness() -> None:
         found = [(finding.code, finding.severity, finding.event_index) for finding in checked.rounds[0].findings]
         assert found == [("not_settled", "completeness", end - 1)]
         assert results(checked)["totals"] == "not_run"
+
+
+@pytest.mark.parametrize("kind", [["win"], {"win": 1}, 7, None, True])
+def test_a_kind_that_is_no_word_is_one_finding(kind: Any) -> None:
+    """An event whose kind is a list, an object or a number is named and walked past, not stumbled over."""
+    facts = a_round()
+    facts[3]["kind"] = kind
+    checked = check_rounds(export_lines([facts]), rules_for)
+    assert codes(checked) == ["event_model"]
+    assert checked.rounds[0].findings[0].event_index == 3
