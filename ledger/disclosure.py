@@ -4,19 +4,56 @@ A seed is revealed only when its epoch is closed and none of its rounds is in pl
 leaves the server, since it would disclose what each choice leads to (`rng/1`, items 1 and 2).
 """
 
+# ruff: noqa: N818 - as in errors.py
+
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from engines.rng import round_key, round_key_commitment
 from ledger.codec import event_bytes, parse_event
 from ledger.epochs import close_epoch
-from ledger.errors import EpochNotRevealable, EpochUnknown, KeyMismatch, RoundNotSettled, RoundUnknown
+from ledger.errors import EpochUnknown, KeyMismatch, LedgerError, RoundUnknown
 from ledger.lifecycle_events import RoundOpened, RoundSettled, SeedRevealed
 from ledger.references import now_us
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM
 
-__all__ = ["EpochState", "ReleasedKey", "epoch_states", "release_key", "reveal_seed", "rotate_epochs"]
+__all__ = [
+    "EpochNotRevealable",
+    "EpochState",
+    "ReleasedKey",
+    "RoundNotSettled",
+    "epoch_states",
+    "release_key",
+    "reveal_seed",
+    "rotate_epochs",
+]
+
+
+class EpochNotRevealable(LedgerError):
+    """The seed of an epoch must not be shown yet."""
+
+    exit_status = 2
+
+    def __init__(self, epoch: int, wanted: str, found: str, mend: str) -> None:
+        super().__init__(epoch, wanted, found, mend)
+        self.epoch, self.wanted, self.found, self.mend = epoch, wanted, found, mend
+
+    def __str__(self) -> str:
+        return f"seed of epoch {self.epoch}: want {self.wanted}, got {self.found}; {self.mend}"
+
+
+class RoundNotSettled(LedgerError):
+    """A round's key is asked for while the round is in play."""
+
+    exit_status = 2
+
+    def __init__(self, round_id: str) -> None:
+        super().__init__(round_id)
+        self.round_id = round_id
+
+    def __str__(self) -> str:
+        return f"key of round {self.round_id}: want a settled round, got one in play; its key would disclose what is to come"
 
 
 class EpochState(NamedTuple):

@@ -15,12 +15,9 @@ __all__ = [
     "BetNotAllowed",
     "CurrencyUnknown",
     "EpochEnded",
-    "EpochNotRevealable",
     "EpochUnknown",
     "FundsShort",
     "GameMismatch",
-    "HistoryMismatch",
-    "HistoryMissing",
     "IdempotencyConflict",
     "KeyMismatch",
     "KeyMissing",
@@ -41,7 +38,6 @@ __all__ = [
     "RoundAmbiguous",
     "RoundInPlay",
     "RoundNotOpen",
-    "RoundNotSettled",
     "RoundUnknown",
     "TextInvalid",
     "TopicMismatch",
@@ -256,19 +252,6 @@ class KeyMismatch(LedgerError):
         return f"{self.what}: want {self.expected}, got {self.found}; name this ledger's own keys with --keys or AUDIT_KEYS"
 
 
-class EpochNotRevealable(LedgerError):
-    """The seed of an epoch must not be shown yet."""
-
-    exit_status = 2
-
-    def __init__(self, epoch: int, wanted: str, found: str, mend: str) -> None:
-        super().__init__(epoch, wanted, found, mend)
-        self.epoch, self.wanted, self.found, self.mend = epoch, wanted, found, mend
-
-    def __str__(self) -> str:
-        return f"seed of epoch {self.epoch}: want {self.wanted}, got {self.found}; {self.mend}"
-
-
 class EpochUnknown(LedgerError):
     """There is no seed under this epoch's number."""
 
@@ -394,19 +377,6 @@ class FundsShort(LedgerError):
         )
 
 
-class RoundNotSettled(LedgerError):
-    """A round's key is asked for while the round is in play."""
-
-    exit_status = 2
-
-    def __init__(self, round_id: str) -> None:
-        super().__init__(round_id)
-        self.round_id = round_id
-
-    def __str__(self) -> str:
-        return f"key of round {self.round_id}: want a settled round, got one in play; its key would disclose what is to come"
-
-
 class RoundUnknown(LedgerError):
     """No round of the record is meant by this."""
 
@@ -497,24 +467,3 @@ class TextInvalid(LedgerError):
 
     def __str__(self) -> str:
         return f"{self.field}: want {self.limit}, got {self.found}; shorten or correct it"
-
-
-class HistoryMissing(_OfPath):
-    """There is no read model at its path."""
-
-    def __str__(self) -> str:
-        return f"read model {self.path}: want a file, got none; build it with `audit history build`"
-
-
-class HistoryMismatch(LedgerError):
-    """The read model is another ledger's, or no read model at all."""
-
-    def __init__(self, path: str, expected: str, found: str) -> None:
-        super().__init__(path, expected, found)
-        self.path, self.expected, self.found = path, expected, found
-
-    def __str__(self) -> str:
-        return (
-            f"read model {self.path}: want {self.expected}, got {self.found}; "
-            "name another with --history or remove the file and build it again"
-        )

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from engines.canonical import INTEGER_MAX
 from ledger.address import DatabaseAddress, LedgerPlace
-from ledger.errors import HistoryMismatch, HistoryMissing, LedgerUnwritable
+from ledger.errors import LedgerUnwritable
+from ledger.history_errors import HistoryMismatch, HistoryMissing
 from ledger.postgres_errors import HistoryUnnamed
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM, RoundRecord

@@ -82,8 +82,7 @@ def reveal(
     Only where none of the epoch's rounds is in play.
     Example: audit seeds reveal --epoch 3
     """
-    from ledger.disclosure import epoch_states, reveal_seed
-    from ledger.errors import EpochNotRevealable
+    from ledger.disclosure import EpochNotRevealable, epoch_states, reveal_seed
 
     opened = _open(ledger, keys)
     seeds: dict[int, str] = {}

@@ -44,7 +44,10 @@ def test_epochs_are_listed_closed_and_revealed(capfd: Capture, ledger: tuple[Pat
     assert [seed["epoch"] for seed in revealed.document["revealed"]] == [1]
     assert "epoch 2: want no round of it in play" in revealed.err
     assert run(capfd, "seeds", "reveal", "--epoch", 1, "--ledger", path, "--json").document == revealed.document
-    assert [state["status"] for state in run(capfd, "seeds", "list", "--ledger", path, "--json").document["epochs"]] == ["revealed", "closed"]
+    assert [state["status"] for state in run(capfd, "seeds", "list", "--ledger", path, "--json").document["epochs"]] == [
+        "revealed",
+        "closed",
+    ]
     assert list(check_ledger(path)) == []
     assert run(capfd, "seeds", "reveal", "--epoch", 9, "--ledger", path).status == 4
 

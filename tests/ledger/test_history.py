@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import HistoryMismatch, HistoryMissing, LedgerUnwritable
+from ledger.errors import LedgerUnwritable
 from ledger.history import Difference, RoundFilter, Total, build, compare, default_history_path, round_rows, totals
+from ledger.history_errors import HistoryMismatch, HistoryMissing
 from ledger.rounds import RoundLedger
 from tests.ledger_files import altered, game, new_ledger, play_some, rows
 
