@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from engines.canonical import CanonicalFormError
 from ledger.address import DatabaseAddress, LedgerPlace
+from ledger.checkpoints import log_keys
 from ledger.errors import LedgerEmpty, LedgerError, LedgerMissing
 from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, load_log_key, load_seed_key, load_verifier_key, public_key_bytes
 from ledger.postgres_schema import APPEND_ONLY, read_settings
@@ -168,7 +169,7 @@ def _verifier_key(ledger_path: LedgerPlace, folder: Path, mend: str) -> Point:
     try:
         ledger = RoundLedger.open_for_reading(ledger_path)
         try:
-            recorded = ledger.created().log_public_key
+            recorded = log_keys(ledger)[-1].public_key.hex()
         finally:
             ledger.close()
     except (LedgerError, CanonicalFormError):

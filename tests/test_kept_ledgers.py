@@ -1,0 +1,45 @@
+"""Ledgers written when issues were closed, verified for ever: old bytes are never rewritten, and stay readable."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engines.registry import installed_rules
+from ledger.checkpoint import load_checkpoint
+from ledger.fsck import check_ledger
+from ledger.rounds import RoundLedger
+from replay.bulk import BulkSummary, plan_bulk, verify_bulk
+from tests.conftest import ROOT
+
+KEPT = sorted((ROOT / "tests" / "golden" / "ledgers").iterdir())
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_a_kept_ledger_verifies(folder: Path, tmp_path: Path) -> None:
+    """Record, totals and referee of each kept ledger pass; its rounds are reproduced, or their draft rules were replaced."""
+    path = tmp_path / "ledger.db"
+    shutil.copyfile(folder / "ledger.db", path)
+    (kept,) = (folder / "keys" / "checkpoints").iterdir()
+    checkpoint = load_checkpoint(kept).checkpoint
+    assert list(check_ledger(path, held_roots=[(checkpoint.tree_size, checkpoint.root)])) == []
+    summary = BulkSummary()
+    unclean = [each for each in verify_bulk(plan_bulk(path, folder / "keys"), summary) if each is not None]
+    assert summary.finding_count == 0
+    assert set(summary.verdicts) <= {"reproduced", "incomplete_open", "not_replayable"}
+    assert not any(check.result == "fail" for each in unclean for check in each.checks)
+
+
+def test_the_rounds_of_the_draft_in_force_are_reproduced(tmp_path: Path) -> None:
+    """While the draft that the kept ledger of issue 2 was played by is installed, its rounds are reproduced."""
+    folder = ROOT / "tests" / "golden" / "ledgers" / "issue-2"
+    path = tmp_path / "ledger.db"
+    shutil.copyfile(folder / "ledger.db", path)
+    summary = BulkSummary()
+    for _ in verify_bulk(plan_bulk(path, folder / "keys"), summary):
+        pass
+    with RoundLedger.open_for_reading(path) as ledger:
+        in_play = ledger.round_in_play(ledger.account("bob").account_ref)
+    assert in_play is not None
+    if in_play[1].rules_hash == installed_rules("moonlight-princess", "0.1.0").rules_hash:
+        assert summary.verdicts == {"reproduced": 8, "incomplete_open": 1}
