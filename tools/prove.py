@@ -265,7 +265,7 @@ def parse_options() -> argparse.Namespace:
         "bounds": 2_000_000,
         "simulated": 100_000_000,
         "examples": 1000,
-        "kills": 100,
+        "kills": 300,
         "instances": 200,
         "attack_rounds": 5000,
     }

@@ -186,9 +186,11 @@ def _print_round(each: Any, found: list[Any]) -> None:
     opened, settled = each.opened, each.settled
     if opened is not None:
         bet, cost = amount_text(opened.bet_minor, opened.currency), amount_text(opened.cost_minor, opened.currency)
-        won = f"won {amount_text(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled in this file"
+        won = "not settled in this file"
+        if settled is not None:
+            won = f"won {amount_text(settled.total_win_minor, opened.currency)} {opened.currency}"
         game = f"{opened.game} {opened.rules_version} (rules {opened.rules_hash[:16]}…)"
-        print_line(f"  {game}, {opened.mode}, bet {bet}, cost {cost}, {won} {opened.currency}")
+        print_line(f"  {game}, {opened.mode}, bet {bet}, cost {cost}, {won}")
     for check in each.checks:
         if check.result != "not_shown":
             print_line(f"  {check.name:<13} {check.result.replace('_', ' '):<10} {check.detail}")
