@@ -124,6 +124,14 @@ def _is_won_on(win: Placed, drop: Placed) -> bool:
     return held == {win[1].symbol}
 
 
+def _is_owed(spin: SpinRecord, win: Win) -> bool:
+    """Return whether a win that came too late is one that the spin's last board has and its wins have not."""
+    step = spin.steps[-1] if spin.steps else None
+    if step is None or step.drop is None or step.tumble is not None:
+        return False
+    return _is_won_on((-1, win), step.drop) and all(other.symbol != win.symbol for _, other in step.wins)
+
+
 def _misplaced(notebook: Notebook, placed: Placed, want: str) -> None:
     index, event = placed
     notebook.add("event_order", "integrity", index, f"event {event.kind}", what="order", want=want, got=f"{event.kind} at index {index}")
@@ -134,6 +142,8 @@ def _place(spin: SpinRecord, placed: Placed, notebook: Notebook) -> None:
     if isinstance(event, (Drop, Win, Tumble)):
         if spin.ended is not None:
             _misplaced(notebook, placed, "spin_started or feature_ended")
+            if isinstance(event, Win) and _is_owed(spin, event):
+                _place_in_step(spin, placed)
             return
         if spin.rank:
             _misplaced(notebook, placed, "drops, wins and tumbles before what comes at rest")

@@ -227,3 +227,21 @@ def test_an_opening_stands_once_and_first() -> None:
     facts = kernel_facts("installed", "base", 3)
     twice = [facts[0], copy.deepcopy(facts[0]), *facts[1:]]
     assert [finding.code for finding in check_one(twice, INSTALLED).findings] == ["round_opened"]
+
+
+def test_a_win_written_behind_the_end_of_its_spin_is_one_finding() -> None:
+    """The last win of a round that a tumble limit ended, exchanged with the end of its spin, is out of order and not missing."""
+    from tests.replay.kernel_play import RULES as RULES_BY_NAME
+    from tests.replay.kernel_play import findings_of as found_in
+    from tests.replay.kernel_play import kernel_facts
+
+    seen = 0
+    for number in range(25):
+        facts = [dict(fact) for fact in kernel_facts("low limits", "base", number)]
+        for index in range(len(facts) - 1):
+            if facts[index]["kind"] == "win" and facts[index + 1]["kind"] == "spin_ended":
+                seen += 1
+                facts[index : index + 2] = facts[index + 1], facts[index]
+                assert [finding.code for finding in found_in(facts, RULES_BY_NAME["low limits"])] == ["event_order"]
+                break
+    assert seen
