@@ -22,6 +22,7 @@ from audit_reports.commands import checkpoint, games, history, integrity, play, 
 
 __all__ = ["app", "main"]
 
+EXIT_PIPE_CLOSED = 141
 EXIT_UNREADABLE = 4
 
 
@@ -145,10 +146,14 @@ def _end_interrupted(error: Interrupted) -> int:
 
 
 def _end_output(error: OSError) -> int:
-    """Return 0 where the reader of our output has gone, which is its right; say what is the case where it cannot be written."""
+    """Return 141 and say nothing where the reader of our output has gone; say what is the case where it cannot be written.
+
+    Never 0: that would tell a script that nothing is wrong, of a verdict which nobody has read to its end. 141 is what a
+    shell gives a program that a closed pipe has ended.
+    """
     _close_output()
     if isinstance(error, BrokenPipeError):
-        return 0
+        return EXIT_PIPE_CLOSED
     _say(f"audit: output: want it written, got {error.strerror or type(error).__name__}; what was printed so far is not whole")
     return EXIT_UNREADABLE
 

@@ -317,13 +317,16 @@ def check_ledger(
         try:
             connection.execute("BEGIN")
             walk = _Walk(connection, held_roots)
-            for fault in walk.faults():
-                if fault is not None or is_ticking:
-                    yield fault
-            for code, row, stream, want, got in walk.recomputed.compare(connection):
-                yield Fault(code, row, stream, -1, want, got)
-            if counted is not None:
-                counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
+            try:
+                for fault in walk.faults():
+                    if fault is not None or is_ticking:
+                        yield fault
+                for code, row, stream, want, got in walk.recomputed.compare(connection):
+                    yield Fault(code, row, stream, -1, want, got)
+                if counted is not None:
+                    counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
+            finally:
+                walk.recomputed.close()
         finally:
             connection.close()
     except sqlite3.Error as error:

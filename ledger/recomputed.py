@@ -56,6 +56,10 @@ class Recomputed:
         self.settled = _SettledRounds()
         self.round_count = 0
 
+    def close(self) -> None:
+        """Let go of the table of settled rounds."""
+        self.settled.close()
+
     def take(self, stream: str, version: int, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
         """Take one event in the order of the record and yield what does not follow from the events before it."""
         kind = values["kind"]
@@ -218,6 +222,10 @@ class _SettledRounds:
         # An empty name is a private database on disk that goes with its connection.
         self._kept = sqlite3.connect("")
         self._kept.execute(f"CREATE TABLE rounds (round_id TEXT PRIMARY KEY, {', '.join(self.FIELDS)}) WITHOUT ROWID")
+
+    def close(self) -> None:
+        """Let go of the rounds kept."""
+        self._kept.close()
 
     def add(self, round_id: str, round_: _Round) -> None:
         """Keep one round."""
