@@ -22,6 +22,7 @@ from replay.replayer import compare_outcome
 from replay.rulebook import Rulebook
 from replay.seed_check import SealedSeeds
 from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
+from replay.weighing import weigh
 
 __all__ = ["Verification", "Verifier"]
 
@@ -104,8 +105,8 @@ class Verifier:
         else:
             seed = self._seeds.check(record.round_id, opened, record.appends[0].leaf_index if record.appends else -1)
             checks["seed"] = seed.check
-            checks["replay"], replay_findings, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
-            findings = findings + seed.findings + replay_findings
+            checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
+            findings = record_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
@@ -158,36 +159,31 @@ class Verifier:
         self, record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None, key: bytes | None, rounds: RoundCheck
     ) -> tuple[Check, list[Finding], str]:
         if key is None:
-            return Check("replay", "not_run", "the round's key is not at hand: key sealed"), [], ""
+            return Check("replay", "not_run", "the round's key is not at hand: key sealed"), rounds.findings, ""
         try:
             rules = self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
         except LookupError as error:
-            return Check("replay", "not_run", str(error)), [], ""
+            return Check("replay", "not_run", str(error)), rounds.findings, ""
         if rules.mode(opened.mode) is None:
-            return Check("replay", "not_run", f"mode {opened.mode!r} is none of {opened.game}"), [], ""
+            return Check("replay", "not_run", f"mode {opened.mode!r} is none of {opened.game}"), rounds.findings, ""
         game = self._game(rules)
         try:
             outcome = game.play(key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
         except RandomStreamError as error:
-            return Check("replay", "fail", str(error)), [], game.fingerprint
+            return Check("replay", "fail", str(error)), rounds.findings, game.fingerprint
         recorded = [(row.version - 1, EventBytes(row.topic, row.data)) for row in record.events if is_game_topic(row.topic)]
         if settled is None:
             # What the open round has yet to show stays unsaid: it would disclose its outcome.
             outcome = outcome._replace(events=outcome.events[: len(recorded)])
         recorded_win = settled.total_win_minor if settled is not None else outcome.total_win_minor
         findings = compare_outcome(recorded, outcome, recorded_win_minor=recorded_win)
+        weighed = weigh(rounds.findings, findings, recorded, outcome)
         if findings:
-            return Check("replay", "fail", findings[0].message), _beside(findings, rounds), game.fingerprint
+            return Check("replay", "fail", findings[0].message), weighed, game.fingerprint
         detail = f"{len(recorded)} game events are byte for byte those of the seed, {outcome.words_used} random words"
         if settled is None:
             detail = f"{len(recorded)} game events so far are byte for byte those of the seed"
-        return Check("replay", "pass", detail), [], game.fingerprint
-
-
-def _beside(findings: list[Finding], rounds: RoundCheck) -> list[Finding]:
-    """Return the replay's findings, less one whose event the referee or the totals have already named."""
-    named = {finding.event_index for finding in rounds.findings}
-    return [finding for finding in findings if finding.event_index not in named]
+        return Check("replay", "pass", detail), weighed, game.fingerprint
 
 
 def _record_check(record: RoundRecord, findings: Sequence[Finding], comparison: Comparison) -> Check:

@@ -454,7 +454,8 @@ PLAYED: dict[str, tuple[Callable[[int], Hooks], str, set[str], set[str]]] = {
     "a heart left out of the sum": (
         once("hearts", miss_heart), "buy", {"multiplier_change", "multiplier_missing"}, {"money", "integrity"},
     ),
-    "a multiplier": (once("factor", lambda n, b: n + 1), "buy", {"multiplier_change"}, {"money"}),
+    # Where the last drop alone shows a heart, its value may be the altered one: only the seed tells (`replay/weighing.py`).
+    "a multiplier": (once("factor", lambda n, b: n + 1), "buy", {"multiplier_change"}, {"money", "integrity"}),
     "hearts counted on a losing free spin": (once("applies", losing_hearts), "buy", {"multiplier_invented"}, {"money", "integrity"}),
     "a total multiplier": (
         once("start_multiplier", lambda n, b: n + 4 if b.spin else None), "buy", {"total_multiplier"}, {"money", "integrity"},

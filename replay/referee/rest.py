@@ -7,6 +7,7 @@ on with the plans as they are and with what they become under the recorded value
 from engines.game_events import CapHit, Prize
 from replay.referee.board import SpinBoards
 from replay.referee.cap import CapOutcome, check_cap
+from replay.referee.doubt import is_heart_in_doubt
 from replay.referee.grammar import SpinRecord
 from replay.referee.notebook import settled_options
 from replay.referee.plan import Plan, distinct_values, plan_award, plan_of, plans_at_rest
@@ -26,6 +27,7 @@ def check_rest(scene: SpinScene, record: SpinRecord, boards: SpinBoards, standin
     plans = plans_at_rest(scene, record, boards, standing.multipliers)
     rights = [plan for plan in plans if plan.is_right]
     fits = _check_change(scene, record, plans)
+    rights += [plan for plan in fits if plan.is_right and plan not in rights]
     after = distinct_values([plan.change_to if plan.applies else plan.total for plan in fits])
     fits = _check_spin_multiplier(scene, record, fits)
     capped, prize_capped, fits = _check_money(scene, record, fits, standing, cap_minor)
@@ -105,6 +107,10 @@ def _check_change(scene: SpinScene, record: SpinRecord, plans: list[Plan]) -> li
     if scene.is_free and any(change.from_multiplier + plan.hearts == change.to_multiplier for plan in moved):
         return moved + told
     want_text = f"{moved[0].change_to} by hearts of {moved[0].hearts}"
+    if is_heart_in_doubt(scene, record, [change.to_multiplier - plan.change_to for plan in moved]):
+        want_text += ", or another value of a heart that the last drop alone shows: the seed tells which"
+        add("multiplier_change", "integrity", index, "multiplier", what="multiplier", want=want_text, got=change.to_multiplier)
+        return [plan._replace(is_right=True) for plan in told] + moved
     number = add("multiplier_change", "open", index, "multiplier", what="multiplier", want=want_text, got=change.to_multiplier)
     scene.multiplier_faults.append(number)
     return moved + told

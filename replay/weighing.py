@@ -1,0 +1,60 @@
+"""What a rerun says about findings that the record alone could not weigh: whether money hangs on them, and on which event."""
+
+import json
+from collections.abc import Sequence
+
+from engines.game import EventBytes, Outcome
+from replay.verdict import Finding
+
+__all__ = ["weigh"]
+
+Recorded = Sequence[tuple[int, EventBytes]]
+
+
+def weigh(by_record: list[Finding], by_replay: list[Finding], recorded: Recorded, outcome: Outcome) -> list[Finding]:
+    """Return the findings of both sides, each cause once, with the severity that the seed gives them.
+
+    by_record: of the referee and the totals. by_replay: of `compare_outcome`, at most one. recorded: the game events with
+    their index in the round's stream. Where every amount of them is that of the seed, no finding about an event that is
+    not the seed's is of severity `money`; where the first difference is one of money, the finding about its event is.
+    Findings about events that are the seed's keep theirs: there the game itself departs from its rules.
+    """
+    altered = {index for (index, event), own in zip(recorded, outcome.events, strict=False) if event != own}
+    findings = _less_consequences(by_record, by_replay, altered)
+    if _amounts([event for _, event in recorded]) == _amounts(outcome.events):
+        findings = [_weighed(finding, "integrity") if finding.event_index in altered else finding for finding in findings]
+    elif by_replay and all(finding.severity != "money" for finding in findings):
+        first = by_replay[0]
+        findings = [_weighed(finding, first.severity) if finding.event_index == first.event_index else finding for finding in findings]
+    named = {finding.event_index for finding in findings}
+    return findings + [finding for finding in by_replay if finding.event_index not in named]
+
+
+def _weighed(finding: Finding, severity: str) -> Finding:
+    if {finding.severity, severity} == {"money", "integrity"}:
+        return finding._replace(severity="money" if severity == "money" else "integrity")
+    return finding
+
+
+def _less_consequences(by_record: list[Finding], by_replay: list[Finding], altered: set[int]) -> list[Finding]:
+    """Return the record's findings without those of a heart or a multiplier that are the seed's: the heart they contradict is not."""
+    if not by_replay or not by_replay[0].where.startswith("drop.values"):
+        return by_record
+    return [
+        finding
+        for finding in by_record
+        if finding.code not in ("heart_value", "multiplier_change") or finding.spin_index != by_replay[0].spin_index or finding.event_index in altered
+    ]
+
+
+def _amounts(events: Sequence[EventBytes]) -> list[tuple[str, int]] | None:
+    """Return every amount in minor units, in order; None where an event cannot be read."""
+    found: list[tuple[str, int]] = []
+    for event in events:
+        try:
+            fields = json.loads(event.data)
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(fields, dict):
+            found += [(name, fields[name]) for name in sorted(fields) if name.endswith("_minor")]
+    return found
