@@ -43,7 +43,9 @@ def _less_consequences(by_record: list[Finding], by_replay: list[Finding], alter
     return [
         finding
         for finding in by_record
-        if finding.code not in ("heart_value", "multiplier_change") or finding.spin_index != by_replay[0].spin_index or finding.event_index in altered
+        if finding.code not in ("heart_value", "multiplier_change")
+        or finding.spin_index != by_replay[0].spin_index
+        or finding.event_index in altered
     ]
 
 
