@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from audit_reports.round_report import RoundReport, build_report
+from audit_reports.round_reader import build_report
+from audit_reports.round_report import RoundReport
 from engines.canonical import CanonicalFormError
 from engines.game_events import GameEvent
 from engines.rules import load_rules

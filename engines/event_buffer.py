@@ -15,6 +15,8 @@ __all__ = [
     "CAPPED",
     "CAUSE_HEARTS",
     "CAUSE_TOTAL_HEARTS",
+    "CAUSE_TUMBLE",
+    "FREE_SPINS",
     "HEAD_BASE",
     "HEAD_ENDED",
     "HEAD_LENGTH",
@@ -25,15 +27,23 @@ __all__ = [
     "HEAD_STRIP_SET",
     "HEAD_TOTAL",
     "HEAD_TRIGGERS",
+    "HOLD_AND_RESPIN",
+    "LADDER",
+    "LEAVES",
     "LIMITED",
+    "MOON_CASH",
     "NOT_ENDED",
     "PART_BASE",
     "PART_FREE",
+    "PART_RESPIN",
     "PLAYED",
+    "SCATTER_PAY",
     "STATUS_BUFFER_FULL",
     "STATUS_DONE",
     "STATUS_LIMIT",
     "STATUS_WANTS_CHOICE",
+    "STAYS",
+    "TURNS",
     "RoundBuffer",
     "clear_head",
     "emit_cap_hit",
@@ -86,8 +96,20 @@ SPIN_ENDED = 9
 FEATURE_ENDED = 10
 PART_BASE = 0
 PART_FREE = 1
+PART_RESPIN = 2
 CAUSE_HEARTS = 0
 CAUSE_TOTAL_HEARTS = 1
+CAUSE_TUMBLE = 2
+FREE_SPINS = 0
+HOLD_AND_RESPIN = 1
+SCATTER_PAY = 0
+MOON_CASH = 1
+LADDER = 2
+
+# What `removed` says of a cell.
+STAYS = 0
+LEAVES = 1
+TURNS = 2
 
 EVENT_WORDS_FIRST = 1 << 14
 
@@ -99,11 +121,12 @@ class RoundBuffer(NamedTuple):
     events: list[int]
     stream: list[int]  # random numbers, see rng.py
     symbols: list[int]  # the board, a symbol for each cell
-    values: list[int]  # a heart's multiplier for each cell, else 0
+    values: list[int]  # for each cell a heart's multiplier or a Moon's cash, else 0
+    marks: list[int]  # for each cell 1 where its symbol is gold, else 0
     tops: list[int]  # strip position in the top visible row of each reel
     shown: list[int]  # strip positions that each reel has shown in this spin
     counts: list[int]  # cells of each symbol on the board
-    removed: list[int]  # 1 for each cell that leaves with the next tumble
+    removed: list[int]  # for each cell LEAVES or TURNS with the next tumble, else STAYS
     pool: list[int]  # what `choose` draws from, and other short lists
 
 
@@ -118,6 +141,7 @@ def new_buffer(*, cell_count: int, reel_count: int, event_words: int = EVENT_WOR
         stream=stream,
         symbols=cells.copy(),
         values=cells.copy(),
+        marks=cells.copy(),
         tops=[0] * reel_count,
         shown=[0] * reel_count,
         counts=[0] * 32,
@@ -166,74 +190,105 @@ def emit_spin_started(
 
 
 @kernel
-def emit_drop(buffer: RoundBuffer, drop_index: int) -> None:
-    """Write a `drop` of the buffer's board; drop 0 shows the stops."""
-    symbols, values, tops, events = buffer.symbols, buffer.values, buffer.tops, buffer.events
+def emit_drop(buffer: RoundBuffer, drop_index: int, value_count: int, mark_count: int, stop_count: int) -> None:
+    """Write a `drop` of the buffer's board with the first so many of its values, marks and reel stops: all of them or none."""
+    symbols, values, marks, tops, events = buffer.symbols, buffer.values, buffer.marks, buffer.tops, buffer.events
     cell_count = len(symbols)
-    stop_count = len(tops) if drop_index == 0 else 0
-    place = begin(buffer, DROP, 5 + 2 * cell_count + stop_count)
+    place = begin(buffer, DROP, 5 + cell_count + value_count + mark_count + stop_count)
     if place < 0:
         return
     events[place] = drop_index
     events[place + 1] = cell_count
-    events[place + 2 + cell_count] = cell_count
-    first = place + 2
-    second = place + 3 + cell_count
+    place += 2
     for cell in range(cell_count):
-        events[first + cell] = symbols[cell]
-        events[second + cell] = values[cell]
-    place = second + cell_count
-    events[place] = 0
-    events[place + 1] = stop_count
+        events[place + cell] = symbols[cell]
+    place += cell_count
+    events[place] = value_count
+    for cell in range(value_count):
+        events[place + 1 + cell] = values[cell]
+    place += 1 + value_count
+    events[place] = mark_count
+    for cell in range(mark_count):
+        events[place + 1 + cell] = marks[cell]
+    place += 1 + mark_count
+    events[place] = stop_count
     for reel in range(stop_count):
-        events[place + 2 + reel] = tops[reel]
+        events[place + 1 + reel] = tops[reel]
 
 
 @kernel
-def emit_win(buffer: RoundBuffer, symbol: int, count: int, pay_x100: int, win_minor: int) -> None:
-    """Write a `win` of all cells that show `symbol`, anywhere: no line, one way, not multiplied."""
-    place = begin(buffer, WIN, 8 + count)
+def emit_win(
+    buffer: RoundBuffer,
+    symbol: int,
+    line: int,
+    count: int,
+    cell_count: int,
+    cells: list[int],
+    ways: int,
+    pay_x100: int,
+    multiplier: int,
+    win_minor: int,
+) -> None:
+    """Write a `win` of the first `cell_count` of `cells`, ascending."""
+    place = begin(buffer, WIN, 8 + cell_count)
     if place < 0:
         return
-    symbols, events = buffer.symbols, buffer.events
+    events = buffer.events
     events[place] = symbol
-    events[place + 1] = -1
+    events[place + 1] = line
     events[place + 2] = count
-    events[place + 3] = count
+    events[place + 3] = cell_count
     place += 4
-    for cell in range(len(symbols)):
-        if symbols[cell] == symbol:
-            events[place] = cell
-            place += 1
-    events[place] = 1
+    for i in range(cell_count):
+        events[place + i] = cells[i]
+    place += cell_count
+    events[place] = ways
     events[place + 1] = pay_x100
-    events[place + 2] = 1
+    events[place + 2] = multiplier
     events[place + 3] = win_minor
 
 
 @kernel
-def emit_tumble(buffer: RoundBuffer, removed_count: int, removed_cells: list[int], row_count: int) -> None:
-    """Write a `tumble` after the fall: `removed_cells` (the first `removed_count`, ascending) and what is new on top of each reel."""
+def emit_tumble(buffer: RoundBuffer, cell_starts: list[int], turned_symbol: int) -> None:
+    """Write a `tumble` after the fall: the cells that left or turned, and what is new on top of each reel.
+
+    `buffer.removed` still says which cells left or turned, as numbered before the fall. cell_starts: the first cell of each
+    reel, and the end.
+    """
+    symbols, removed, events = buffer.symbols, buffer.removed, buffer.events
+    cell_count = len(symbols)
     reel_count = len(buffer.tops)
-    place = begin(buffer, TUMBLE, 4 + 2 * removed_count + reel_count)
+    left_count = 0
+    turned_count = 0
+    for cell in range(cell_count):
+        if removed[cell] == LEAVES:
+            left_count += 1
+        elif removed[cell] == TURNS:
+            turned_count += 1
+    place = begin(buffer, TUMBLE, 4 + 2 * left_count + 2 * turned_count + reel_count)
     if place < 0:
         return
-    symbols, removed, events = buffer.symbols, buffer.removed, buffer.events
-    events[place] = removed_count
-    for i in range(removed_count):
-        events[place + 1 + i] = removed_cells[i]
-    place += 1 + removed_count
-    events[place] = 0
-    events[place + 1] = 0
-    events[place + 2] = reel_count
-    place += 3
+    for kind in range(2):
+        events[place] = turned_count if kind else left_count
+        place += 1
+        for cell in range(cell_count):
+            if removed[cell] == LEAVES + kind:
+                events[place] = cell
+                place += 1
+    events[place] = turned_count
+    for i in range(turned_count):
+        events[place + 1 + i] = turned_symbol
+    place += 1 + turned_count
+    events[place] = reel_count
+    place += 1
     for reel in range(reel_count):
         new_count = 0
-        for cell in range(reel * row_count, (reel + 1) * row_count):
-            new_count += removed[cell]
+        for cell in range(cell_starts[reel], cell_starts[reel + 1]):
+            if removed[cell] == LEAVES:
+                new_count += 1
         events[place] = new_count
         for row in range(new_count):
-            events[place + 1 + row] = symbols[reel * row_count + row]
+            events[place + 1 + row] = symbols[cell_starts[reel] + row]
         place += 1 + new_count
 
 

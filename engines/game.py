@@ -88,8 +88,8 @@ class Game:
 
     def new_buffer(self, *, event_words: int = 1 << 14, draw_count: int = 0) -> RoundBuffer:
         """Return an empty buffer of lists for this game's grid."""
-        layout = self.rules.layout
-        return new_buffer(cell_count=layout.reels * layout.rows, reel_count=layout.reels, event_words=event_words, draw_count=draw_count)
+        rows = self.rules.reel_rows
+        return new_buffer(cell_count=sum(rows), reel_count=len(rows), event_words=event_words, draw_count=draw_count)
 
     def compile(self) -> None:
         """Play all further rounds by the compiled kernel; the bytes stay the same."""

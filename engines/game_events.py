@@ -34,11 +34,11 @@ Index = Annotated[int, Field(ge=-1, le=2**31)]
 
 
 class SpinStarted(RecordedEvent):
-    """A spin begins: the paid one has index 0, every free spin counts on from there."""
+    """A spin begins: the paid one has index 0, every free spin and respin counts on from there."""
 
     kind: Literal["spin_started"] = "spin_started"
     spin_index: Count
-    part: Literal["base", "free"]
+    part: Literal["base", "free", "respin"]
     strip_set: Index
     spins_left: Count  # after this one
     multiplier: Count  # in force for the spin's wins as it starts
@@ -53,8 +53,8 @@ class Drop(RecordedEvent):
     kind: Literal["drop"] = "drop"
     drop_index: Count
     symbols: tuple[Count, ...]  # one for each cell
-    values: tuple[Count, ...]  # one for each cell, the multiplier of a heart, else 0
-    marks: tuple[Count, ...]
+    values: tuple[Count, ...]  # one for each cell: a heart's multiplier, a Moon's cash in hundredths of the bet, else 0
+    marks: tuple[Count, ...]  # one for each cell: 0 none, 1 gold
     stops: tuple[Count, ...]  # strip position in the top visible row of each reel; empty after a tumble
 
 
@@ -88,14 +88,14 @@ class MultiplierChange(RecordedEvent):
     kind: Literal["multiplier_change"] = "multiplier_change"
     from_multiplier: Count
     to_multiplier: Count
-    cause: Literal["hearts", "total_hearts"]
+    cause: Literal["hearts", "total_hearts", "tumble"]
 
 
 class Prize(RecordedEvent):
     """An amount beside the wins: `prize_minor` = pay_x100 * multiplier * bet / 100, never cut."""
 
     kind: Literal["prize"] = "prize"
-    which: Literal["scatter_pay"]
+    which: Literal["scatter_pay", "moon_cash", "ladder"]
     pay_x100: Count
     multiplier: Count
     prize_minor: Minor
@@ -105,7 +105,7 @@ class FeatureTrigger(RecordedEvent):
     """A feature is won, or more spins within it."""
 
     kind: Literal["feature_trigger"] = "feature_trigger"
-    feature: Literal["free_spins"]
+    feature: Literal["free_spins", "hold_and_respin"]
     count: Count  # of what triggered it
     spins_awarded: Count
     spins_left: Count  # after the award
@@ -135,7 +135,7 @@ class FeatureEnded(RecordedEvent):
     """A feature is over."""
 
     kind: Literal["feature_ended"] = "feature_ended"
-    feature: Literal["free_spins"]
+    feature: Literal["free_spins", "hold_and_respin"]
     spins_played: Count
     total_minor: Minor  # what the feature's spins added to the round
 

@@ -1,7 +1,13 @@
-"""Rules files: every value a game is played by, each with the document that states it or the assumption it hangs on."""
+"""Rules files: every value a game is played by, each with the document that states it or the assumption it hangs on.
+
+What all games have stands here; what a game has of its own is in the model `Rules` of `engines/games/<game>/rules.py`.
+"""
 
 import hashlib
+import importlib.util
+import re
 import tomllib
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -10,11 +16,35 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from engines.canonical import INTEGER_MAX, canonical_json
 
-__all__ = ["GameRules", "Reading", "RulesFileError", "Sourced", "StripSet", "Symbol", "load_rules"]
+__all__ = [
+    "PAY_SCALE",
+    "Bet",
+    "Cap",
+    "GameRules",
+    "Layout",
+    "Limits",
+    "Mode",
+    "PayCounts",
+    "Positive",
+    "Reading",
+    "ReadingValue",
+    "ReelLayout",
+    "RulesFileError",
+    "Source",
+    "Sourced",
+    "StripSet",
+    "Symbol",
+    "Weight",
+    "check_pay_counts",
+    "check_role_once",
+    "check_weights",
+    "load_rules",
+]
 
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Weight = Annotated[int, Field(ge=0, le=2**31 - 1)]
 PAY_SCALE = 100
+GAME_ID = "[a-z0-9-]{1,64}"
 
 
 class RulesFileError(Exception):
@@ -54,10 +84,16 @@ class Source(_Part):
 
 
 class Layout(Sourced):
-    """The grid: reels from the left, rows from the top."""
+    """A grid of as many rows on each reel: reels from the left, rows from the top."""
 
     reels: Annotated[int, Field(ge=1, le=10)]
     rows: Annotated[int, Field(ge=1, le=10)]
+
+
+class ReelLayout(Sourced):
+    """Reels of different heights, from the left."""
+
+    rows: Annotated[tuple[Annotated[int, Field(ge=1, le=10)], ...], Field(min_length=1, max_length=10)]
 
 
 class Symbol(Sourced):
@@ -65,14 +101,8 @@ class Symbol(Sourced):
 
     name: str
     letter: Annotated[str, Field(pattern="^[A-Za-z0-9]$")]
-    role: Literal["paying", "scatter", "heart"]
+    role: Literal["paying", "scatter", "heart", "wild", "moon", "blank"]
     pays_x100: tuple[Weight, ...] = ()  # one for each count of `pay_counts`; of a scatter, for 0, 1, 2 … of them
-
-
-class PayCounts(Sourced):
-    """How many of a symbol reach each pay: from counts[i] up to below counts[i + 1]."""
-
-    counts: tuple[Positive, ...]
 
 
 class Bet(Sourced):
@@ -90,45 +120,10 @@ class Mode(Sourced):
     cost_x100: Positive
 
 
-class StripChoice(Sourced):
-    """Weights of the strip sets for the paid spin in one mode, in the order of `strip_sets`."""
+class PayCounts(Sourced):
+    """How many of a symbol reach each pay: from counts[i] up to below counts[i + 1]."""
 
-    mode: str
-    weights: tuple[Weight, ...]
-
-
-class HeartValues(Sourced):
-    """The multipliers a heart can have."""
-
-    values: tuple[Positive, ...]
-
-
-class HeartWeights(Sourced):
-    """Weights of the heart values on one strip set."""
-
-    strip_set: str
-    weights: tuple[Weight, ...]
-
-
-class FreeSpins(Sourced):
-    """Scatters that start or prolong free spins, and the spins they award."""
-
-    count: Positive
-    spins: Positive
-
-
-class Buy(Sourced):
-    """The first board of a bought round: the strip set, and the number of scatters by weight."""
-
-    strip_set: str
-    scatter_counts: tuple[Positive, ...]
-    weights: tuple[Weight, ...]
-
-
-class Cap(Sourced):
-    """The most a round may win, as a multiple of the bet."""
-
-    multiple: Positive
+    counts: tuple[Positive, ...]
 
 
 class Limits(Sourced):
@@ -136,6 +131,12 @@ class Limits(Sourced):
 
     free_spins: Positive
     tumbles: Positive
+
+
+class Cap(Sourced):
+    """The most a round may win, as a multiple of the bet."""
+
+    multiple: Positive
 
 
 class StripSet(Sourced):
@@ -163,25 +164,16 @@ class Reading(_Part):
 class GameRules(_Part):
     """All that a kernel and a referee know of one version of a game."""
 
-    game: Annotated[str, Field(pattern="^[a-z0-9-]{1,64}$")]
+    game: Annotated[str, Field(pattern=f"^{GAME_ID}$")]
     version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
     title: str
-    kind: Literal["scatter_pays"]
+    kind: str  # how it pays; names the part of the referee that walks its rounds
     sources: tuple[Source, ...]
-    layout: Layout
-    pay_counts: PayCounts
+    layout: Layout | ReelLayout
     symbols: tuple[Symbol, ...]
     bet: Bet
     modes: tuple[Mode, ...]
-    strip_choices: tuple[StripChoice, ...]
-    heart_values: HeartValues
-    heart_weights: tuple[HeartWeights, ...]
-    trigger: FreeSpins
-    retrigger: FreeSpins
-    free_spins_strip_set: str
-    buy: Buy
     cap: Cap
-    limits: Limits
     rtp_target_x10000: Positive
     readings: tuple[Reading, ...]
     assumptions: dict[str, str]
@@ -191,6 +183,11 @@ class GameRules(_Part):
     def is_draft(self) -> bool:
         """Whether the version may still be replaced (0.x)."""
         return self.version.startswith("0.")
+
+    @property
+    def reel_rows(self) -> tuple[int, ...]:
+        """The number of rows of each reel, from the left."""
+        return (self.layout.rows,) * self.layout.reels if isinstance(self.layout, Layout) else self.layout.rows
 
     @cached_property
     def rules_hash(self) -> str:
@@ -237,6 +234,10 @@ class GameRules(_Part):
         other = other or {}
         return [other.get(reading.name, reading.value) for reading in self.readings]
 
+    def other_readings(self) -> list[tuple[str, int, str]]:
+        """Return every reading with each value it does not have here, and that value's text."""
+        return [(each.name, other.value, other.text) for each in self.readings for other in each.values if other.value != each.value]
+
     def reading(self, name: str) -> int:
         """Return the decided value of the reading called `name`; KeyError for an unknown one."""
         for reading in self.readings:
@@ -244,10 +245,10 @@ class GameRules(_Part):
                 return reading.value
         raise KeyError(name)
 
-    def with_reading(self, name: str, value: int) -> "GameRules":
+    def with_reading(self, name: str, value: int) -> Self:
         """Return these rules with one reading decided otherwise; their hash is another."""
         readings = tuple(r.model_copy(update={"value": value}) if r.name == name else r for r in self.readings)
-        return GameRules.model_validate(self.model_copy(update={"readings": readings}).model_dump())
+        return type(self).model_validate(self.model_copy(update={"readings": readings}).model_dump())
 
     def cost_minor(self, mode: str, bet_minor: int) -> int:
         """Return what a round of `mode` at `bet_minor` costs, in minor units; KeyError for an unknown mode."""
@@ -255,9 +256,9 @@ class GameRules(_Part):
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
-        _check_symbols(self)
+        _check_letters(self)
         _check_strips(self)
-        _check_weights(self)
+        self.check_own()
         _check_money(self)
         known = {source.name for source in self.sources} | set(self.assumptions)
         for part in _sourced_parts(self):
@@ -265,6 +266,13 @@ class GameRules(_Part):
             if origin not in known:
                 raise ValueError(f"{type(part).__name__} hangs on {origin!r}, which is neither in sources nor in assumptions")
         return self
+
+    def check_own(self) -> None:
+        """Check what this game has of its own; raises ValueError with what was wanted and got."""
+
+    def pays_x100_of(self, symbol: int) -> tuple[int, ...]:
+        """Return the pays of a symbol in hundredths of the bet, in the order of its rules file; empty where it has none."""
+        return self.symbols[symbol].pays_x100
 
 
 def _sourced_parts(rules: GameRules) -> list[Sourced]:
@@ -277,62 +285,33 @@ def _sourced_parts(rules: GameRules) -> list[Sourced]:
     return parts
 
 
-def _check_symbols(rules: GameRules) -> None:
+def _check_letters(rules: GameRules) -> None:
     letters = [symbol.letter for symbol in rules.symbols]
     if len(set(letters)) != len(letters):
         raise ValueError(f"symbols: want letters that differ, got {''.join(letters)}")
-    if list(rules.pay_counts.counts) != sorted(set(rules.pay_counts.counts)):
-        raise ValueError(f"pay_counts: want rising counts, got {rules.pay_counts.counts}")
-    for symbol in rules.symbols:
-        if symbol.role == "paying" and len(symbol.pays_x100) != len(rules.pay_counts.counts):
-            raise ValueError(f"symbol {symbol.name}: want {len(rules.pay_counts.counts)} pays, got {len(symbol.pays_x100)}")
-    for role in ("scatter", "heart"):
-        count = sum(symbol.role == role for symbol in rules.symbols)
-        if count != 1:
-            raise ValueError(f"symbols: want one of role {role}, got {count}")
     roles = [symbol.role for symbol in rules.symbols]
-    if "paying" in roles[roles.index("scatter") :] or "paying" in roles[roles.index("heart") :]:
+    if roles != sorted(roles, key=lambda role: role != "paying"):
         raise ValueError("symbols: want the paying ones first, in paytable order")
 
 
 def _check_strips(rules: GameRules) -> None:
     letters = {symbol.letter for symbol in rules.symbols}
-    scatter = next(symbol.letter for symbol in rules.symbols if symbol.role == "scatter")
-    rows = rules.layout.rows
+    rows = rules.reel_rows
     for strip_set in rules.strip_sets:
-        if len(strip_set.strips) != rules.layout.reels:
-            raise ValueError(f"strip set {strip_set.name}: want {rules.layout.reels} strips, got {len(strip_set.strips)}")
+        if len(strip_set.strips) != len(rows):
+            raise ValueError(f"strip set {strip_set.name}: want {len(rows)} strips, got {len(strip_set.strips)}")
         for reel, strip in enumerate(strip_set.strips):
             unknown = set(strip) - letters
-            if unknown or len(strip) <= rows:
-                raise ValueError(f"strip set {strip_set.name} reel {reel}: unknown letters {sorted(unknown)} or not longer than {rows}")
-            around = strip + strip[: rows - 1]
-            for position in range(len(strip)):
-                if around[position : position + rows].count(scatter) > 1:
-                    raise ValueError(f"strip set {strip_set.name} reel {reel}: two scatters in the window at {position}")
-
-
-def _check_weights(rules: GameRules) -> None:
-    for choice in rules.strip_choices:
-        if len(choice.weights) != len(rules.strip_sets) or sum(choice.weights) < 1:
-            raise ValueError(f"strip choice of {choice.mode}: want {len(rules.strip_sets)} weights with a sum above 0")
-    sets = [weights.strip_set for weights in rules.heart_weights]
-    if sets != [strip_set.name for strip_set in rules.strip_sets]:
-        raise ValueError(f"heart_weights: want one table for each strip set in its order, got {sets}")
-    for weights in rules.heart_weights:
-        if len(weights.weights) != len(rules.heart_values.values) or sum(weights.weights) < 1:
-            raise ValueError(f"heart weights of {weights.strip_set}: want {len(rules.heart_values.values)} with a sum above 0")
-    if len(rules.buy.weights) != len(rules.buy.scatter_counts) or sum(rules.buy.weights) < 1:
-        raise ValueError("buy: want a weight for each scatter count, with a sum above 0")
-    for name in (rules.buy.strip_set, rules.free_spins_strip_set):
-        if name not in sets:
-            raise ValueError(f"strip set {name!r}: want one of {sets}")
+            if unknown or len(strip) <= rows[reel]:
+                raise ValueError(
+                    f"strip set {strip_set.name} reel {reel}: unknown letters {sorted(unknown)} or not longer than {rows[reel]}"
+                )
 
 
 def _check_money(rules: GameRules) -> None:
     coins = rules.bet.coins
-    for symbol in rules.symbols:
-        for pay in symbol.pays_x100:
+    for number, symbol in enumerate(rules.symbols):
+        for pay in rules.pays_x100_of(number):
             if pay * coins % PAY_SCALE:
                 raise ValueError(f"symbol {symbol.name}: pay {pay}/100 of a bet of {coins} coins is no whole number of minor units")
     for mode in rules.modes:
@@ -344,8 +323,32 @@ def _check_money(rules: GameRules) -> None:
         raise ValueError(f"cap: {win_max} minor units at the highest bet do not fit a recorded integer")
 
 
+def check_role_once(rules: GameRules, *roles: str) -> None:
+    """Raise ValueError where a role is not that of exactly one symbol."""
+    for role in roles:
+        count = sum(symbol.role == role for symbol in rules.symbols)
+        if count != 1:
+            raise ValueError(f"symbols: want one of role {role}, got {count}")
+
+
+def check_pay_counts(rules: GameRules, counts: Sequence[int]) -> None:
+    """Raise ValueError where counts do not rise, or a paying symbol has not one pay for each."""
+    if list(counts) != sorted(set(counts)):
+        raise ValueError(f"pay_counts: want rising counts, got {tuple(counts)}")
+    for number, symbol in enumerate(rules.symbols):
+        pays = rules.pays_x100_of(number)
+        if symbol.role == "paying" and len(pays) != len(counts):
+            raise ValueError(f"symbol {symbol.name}: want {len(counts)} pays, got {len(pays)}")
+
+
+def check_weights(what: str, weights: Sequence[int], count: int) -> None:
+    """Raise ValueError where weights are not `count` in number, or nothing can be drawn by them."""
+    if len(weights) != count or sum(weights) < 1:
+        raise ValueError(f"{what}: want {count} weights with a sum above 0")
+
+
 def load_rules(path: Path) -> GameRules:
-    """Return the rules in the TOML file at `path`, checked; raises RulesFileError."""
+    """Return the rules in the TOML file at `path`, checked by the model of their game; raises RulesFileError."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -353,7 +356,16 @@ def load_rules(path: Path) -> GameRules:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RulesFileError(str(path), "the file", f"is no TOML ({error})") from error
     try:
-        return GameRules.model_validate(values)
+        return _model_of(values.get("game"), path).model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise RulesFileError(str(path), ".".join(str(part) for part in first["loc"]) or "the rules", first["msg"]) from error
+
+
+def _model_of(game: object, path: Path) -> type[GameRules]:
+    """Return the model of a game's rules, found by the folder that the game's id names."""
+    name = f"engines.games.{game.replace('-', '_')}.rules" if isinstance(game, str) and re.fullmatch(GAME_ID, game) else ""
+    if not name or importlib.util.find_spec(name) is None:
+        raise RulesFileError(str(path), "game", f"{game!r} is no installed game")
+    model: type[GameRules] = importlib.import_module(name).Rules
+    return model

@@ -15,7 +15,7 @@ from engines.game_events import GAME_EVENTS, GameEvent
 from engines.rules import GameRules
 from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved, RoundOpened, RoundSettled
 from replay.reconcile import AccountFact, bet_is_allowed, check_digests, cost_options, reconcile_account, reconcile_round, win_options
-from replay.referee.sequence import RoundTotals, RoundWalk, walk_round
+from replay.referee.walk import RoundTotals, RoundWalk, walk_round
 from replay.verdict import Check, CheckName, Finding
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from engines.game_events import GAME_EVENTS
 from engines.rules import GameRules
 from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
-from replay.referee.sequence import RoundTotals
+from replay.referee.walk import RoundTotals
 from replay.verdict import Finding, Severity
 
 __all__ = [

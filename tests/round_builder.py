@@ -69,7 +69,7 @@ def rules_with(**parts: Any) -> GameRules:
         weights["weights"] = [1] * len(values["heart_values"]["values"])
     for name, part in parts.items():
         values[name] = {**values[name], **part} if isinstance(part, dict) else part
-    return GameRules.model_validate(values)
+    return type(INSTALLED).model_validate(values)
 
 
 RULES = rules_with()

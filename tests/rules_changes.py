@@ -15,4 +15,4 @@ def changed_rules(rules: GameRules, *, strip_length: int = 0, **changes: Any) ->
     if strip_length:
         for strip_set in values["strip_sets"]:
             strip_set["strips"] = [strip.replace("P", "H")[: strip_length - 1] + "P" for strip in strip_set["strips"]]
-    return GameRules.model_validate(values)
+    return type(rules).model_validate(values)

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, NamedTuple
 
+from engines.games.moonlight_princess.rules import Rules
 from engines.registry import installed_rules
-from engines.rules import GameRules
 from engines.simulate import SUM_NAMES, Sums, estimate_return, simulate
 
 GAME = "moonlight-princess"
@@ -120,45 +120,45 @@ def make_strips(seed: int, number: int, letters: str, plan: StripPlan) -> tuple[
     return tuple(make_strip(draw, letters, plan, reel) for reel in range(len(plan.scatter_counts)))
 
 
-def change(rules: GameRules, **values: Any) -> GameRules:
+def change(rules: Rules, **values: Any) -> Rules:
     """Return `rules` with the fields named replaced, checked anew."""
-    return GameRules.model_validate({**rules.model_dump(), **values})
+    return Rules.model_validate({**rules.model_dump(), **values})
 
 
-def with_strips(rules: GameRules, name: str, strips: tuple[str, ...]) -> GameRules:
+def with_strips(rules: Rules, name: str, strips: tuple[str, ...]) -> Rules:
     """Return `rules` with other strips in the set called `name`."""
     sets = [part.model_dump() for part in rules.strip_sets]
     return change(rules, strip_sets=[{**part, "strips": strips} if part["name"] == name else part for part in sets])
 
 
-def with_hearts(rules: GameRules, name: str, weights: Sequence[int]) -> GameRules:
+def with_hearts(rules: Rules, name: str, weights: Sequence[int]) -> Rules:
     """Return `rules` with another heart table for the set called `name`."""
     tables = [part.model_dump() for part in rules.heart_weights]
     return change(rules, heart_weights=[{**part, "weights": tuple(weights)} if part["strip_set"] == name else part for part in tables])
 
 
-def with_choice(rules: GameRules, mode: str, weights: Sequence[int]) -> GameRules:
+def with_choice(rules: Rules, mode: str, weights: Sequence[int]) -> Rules:
     """Return `rules` with other strip set weights in `mode`."""
     choices = [part.model_dump() for part in rules.strip_choices]
     return change(rules, strip_choices=[{**part, "weights": tuple(weights)} if part["mode"] == mode else part for part in choices])
 
 
-def on_one_set(rules: GameRules, name: str) -> GameRules:
+def on_one_set(rules: Rules, name: str) -> Rules:
     """Return `rules` with every base spin on the set called `name`."""
     return with_choice(rules, "base", [CHOICE_TOTAL if part.name == name else 0 for part in rules.strip_sets])
 
 
-def hearts_of_one_value(rules: GameRules, value: int) -> list[int]:
+def hearts_of_one_value(rules: Rules, value: int) -> list[int]:
     """Return a heart table that gives every heart `value`."""
     return [HEART_TOTAL if known == value else 0 for known in rules.heart_values.values]
 
 
-def measure(rules: GameRules, mode: str, round_count: int, seed: int, *, stream: int = 0) -> Sums:
+def measure(rules: Rules, mode: str, round_count: int, seed: int, *, stream: int = 0) -> Sums:
     """Return the sums of `round_count` rounds of `mode`; another `stream` gives other rounds of the same seed."""
     return reduce(Sums.plus, simulate(rules, mode, round_count, seed=f"{seed}/{stream}".encode()))
 
 
-def bets_per_round(rules: GameRules, sums: Sums, name: str) -> Fraction:
+def bets_per_round(rules: Rules, sums: Sums, name: str) -> Fraction:
     """Return the sum `name` in bets for each round."""
     return Fraction(sums.total(name), sums.total("rounds") * rules.bet.coins)
 
@@ -180,7 +180,7 @@ def table_with_mean(values: Sequence[int], mean: Fraction) -> list[int]:
     return [max(1, round((above - mean * sum(rest)) / (mean - lowest))), *rest]
 
 
-def evaluate(rules: GameRules, plan: StripPlan, number: int, round_count: int, seed: int, *, stream: int = 0) -> Candidate:
+def evaluate(rules: Rules, plan: StripPlan, number: int, round_count: int, seed: int, *, stream: int = 0) -> Candidate:
     """Measure a shuffle with every heart at each of the two lowest values; return the mean heart that reaches the set's target."""
     strips = make_strips(seed, number, "".join(symbol.letter for symbol in rules.symbols if symbol.role == "paying"), plan)
     free = plan.name == rules.free_spins_strip_set
@@ -199,7 +199,7 @@ def evaluate(rules: GameRules, plan: StripPlan, number: int, round_count: int, s
     return candidate
 
 
-def choose_shuffle(rules: GameRules, plan: StripPlan, round_count: int, options: argparse.Namespace) -> int:
+def choose_shuffle(rules: Rules, plan: StripPlan, round_count: int, options: argparse.Namespace) -> int:
     """Return the shuffle whose hearts' mean lies nearest to the start table's, or the one that the options name.
 
     Raises ValueError where no hit share fits.
@@ -215,7 +215,7 @@ def choose_shuffle(rules: GameRules, plan: StripPlan, round_count: int, options:
     return min(fitting, key=lambda candidate: abs(candidate.heart_mean - wanted)).number
 
 
-def tune_base_set(rules: GameRules, plan: StripPlan, options: argparse.Namespace) -> GameRules:
+def tune_base_set(rules: Rules, plan: StripPlan, options: argparse.Namespace) -> Rules:
     """Return `rules` with strips and hearts for a base game set that reach BASE_ALONE."""
     number = choose_shuffle(rules, plan, options.rounds // 16, options)
     exact = evaluate(rules, plan, number, options.rounds, options.seed, stream=1)
@@ -223,7 +223,7 @@ def tune_base_set(rules: GameRules, plan: StripPlan, options: argparse.Namespace
     return with_hearts(with_strips(rules, plan.name, exact.strips), plan.name, weights)
 
 
-def tune_free_set(rules: GameRules, plan: StripPlan, options: argparse.Namespace) -> GameRules:
+def tune_free_set(rules: Rules, plan: StripPlan, options: argparse.Namespace) -> Rules:
     """Return `rules` with strips and hearts for free spins that reach BOUGHT_ROUND, what the cap takes made good."""
     number = choose_shuffle(rules, plan, options.rounds // 128, options)
     exact = evaluate(rules, plan, number, options.rounds // 8, options.seed, stream=1)
@@ -236,7 +236,7 @@ def tune_free_set(rules: GameRules, plan: StripPlan, options: argparse.Namespace
     return with_hearts(rules, plan.name, table_with_mean(rules.heart_values.values, mean))
 
 
-def tune_choices(rules: GameRules, options: argparse.Namespace) -> GameRules:
+def tune_choices(rules: Rules, options: argparse.Namespace) -> Rules:
     """Return `rules` with the weight of the set that can trigger, and twice that weight for the ante."""
     sums = measure(on_one_set(rules, rules.buy.strip_set), "base", 4 * options.rounds, options.seed, stream=1)
     weight = round(Fraction(CHOICE_TOTAL * sums.total("rounds"), ROUNDS_PER_TRIGGER * sums.total("triggers")))
@@ -245,7 +245,7 @@ def tune_choices(rules: GameRules, options: argparse.Namespace) -> GameRules:
     return with_choice(rules, "ante", (CHOICE_TOTAL - 2 * weight, 2 * weight, 0))
 
 
-def calibrate(rules: GameRules, options: argparse.Namespace) -> GameRules:
+def calibrate(rules: Rules, options: argparse.Namespace) -> Rules:
     """Return `rules` with strips, heart tables and strip set weights that reach the targets."""
     rules = change(rules, buy={**rules.buy.model_dump(), "weights": BUY_WEIGHTS})
     for plan in PLANS:
@@ -257,7 +257,7 @@ def calibrate(rules: GameRules, options: argparse.Namespace) -> GameRules:
     return tune_free_set(rules, free_plan, options)
 
 
-def as_toml(rules: GameRules) -> str:
+def as_toml(rules: Rules) -> str:
     """Return the calibrated tables of `rules` as TOML, in the order of the rules file."""
     lines: list[str] = []
     for choice in rules.strip_choices:
@@ -274,7 +274,7 @@ def as_toml(rules: GameRules) -> str:
     return "\n".join(lines[:-1])
 
 
-def describe(rules: GameRules, mode: str, round_count: int, seed: int) -> str:
+def describe(rules: Rules, mode: str, round_count: int, seed: int) -> str:
     """Return one line on `round_count` rounds of `mode`: RTP with its 99% interval, rates, and each set's base game."""
     sums = measure(rules, mode, round_count, seed)
     estimate = estimate_return(rules, mode, sums)

@@ -1,12 +1,13 @@
 """Reels: windows of strips, and what falls in from above them.
 
-Cells are numbered reel by reel from the left, top row first. A strip set's strips lie one after the other in
-`tables.strips`; `strip_starts` and `strip_lengths` have one entry for each reel of each strip set.
+Cells are numbered reel by reel from the left, top row first: `tables.cell_starts` has the first cell of each reel, and the
+end. A strip set's strips lie one after the other in `tables.strips`; `strip_starts` and `strip_lengths` have one entry for
+each reel of each strip set.
 """
 
 from typing import Any
 
-from engines.event_buffer import RoundBuffer
+from engines.event_buffer import LEAVES, RoundBuffer
 from engines.jit import kernel
 
 __all__ = ["land_reel", "refill_reels", "room_on_strips"]
@@ -17,26 +18,24 @@ def land_reel(buffer: RoundBuffer, tables: Any, strip_set: int, reel: int, stop:
     """Show the window of a reel's strip that has `stop` in its top row, cyclic (`rng/1`, item 7)."""
     strip = strip_set * tables.reel_count + reel
     start, length = tables.strip_starts[strip], tables.strip_lengths[strip]
-    cell = reel * tables.row_count
     position = stop
-    for row in range(tables.row_count):
-        buffer.symbols[cell + row] = tables.strips[start + position]
+    for cell in range(tables.cell_starts[reel], tables.cell_starts[reel + 1]):
+        buffer.symbols[cell] = tables.strips[start + position]
         position += 1
         if position == length:
             position = 0
     buffer.tops[reel] = stop
-    buffer.shown[reel] = tables.row_count
+    buffer.shown[reel] = tables.cell_starts[reel + 1] - tables.cell_starts[reel]
 
 
 @kernel
 def room_on_strips(buffer: RoundBuffer, tables: Any, strip_set: int) -> bool:
-    """Return whether every reel has positions not yet shown in this spin for all its removed cells (ALL-5)."""
-    cell = 0
+    """Return whether every reel has positions not yet shown in this spin for all its cells that leave (ALL-5)."""
     for reel in range(tables.reel_count):
         needed = buffer.shown[reel]
-        for _ in range(tables.row_count):
-            needed += buffer.removed[cell]
-            cell += 1
+        for cell in range(tables.cell_starts[reel], tables.cell_starts[reel + 1]):
+            if buffer.removed[cell] == LEAVES:
+                needed += 1
         if needed > tables.strip_lengths[strip_set * tables.reel_count + reel]:
             return False
     return True
@@ -44,19 +43,19 @@ def room_on_strips(buffer: RoundBuffer, tables: Any, strip_set: int) -> bool:
 
 @kernel
 def refill_reels(buffer: RoundBuffer, tables: Any, strip_set: int) -> None:
-    """Let each reel's remaining symbols fall onto its removed cells and fill the top from its strip, going up (ALL-3).
+    """Let what stays on each reel fall onto its cells that leave and fill the top from its strip, going up (ALL-3).
 
-    Removed cells are those with 1 in `buffer.removed`. Symbols and values move together; a cell that is filled from
-    the strip has value 0.
+    Symbols, values and marks move together; a cell that is filled from the strip has value and mark 0.
     """
-    symbols, values, removed = buffer.symbols, buffer.values, buffer.removed
+    symbols, values, marks, removed = buffer.symbols, buffer.values, buffer.marks, buffer.removed
     for reel in range(tables.reel_count):
-        first = reel * tables.row_count
-        write = first + tables.row_count - 1
-        for cell in range(first + tables.row_count - 1, first - 1, -1):
-            if removed[cell] == 0:
+        first, end = tables.cell_starts[reel], tables.cell_starts[reel + 1]
+        write = end - 1
+        for cell in range(end - 1, first - 1, -1):
+            if removed[cell] != LEAVES:
                 symbols[write] = symbols[cell]
                 values[write] = values[cell]
+                marks[write] = marks[cell]
                 write -= 1
         strip = strip_set * tables.reel_count + reel
         start, length = tables.strip_starts[strip], tables.strip_lengths[strip]
@@ -65,5 +64,6 @@ def refill_reels(buffer: RoundBuffer, tables: Any, strip_set: int) -> None:
             position = length - 1 if position == 0 else position - 1
             symbols[cell] = tables.strips[start + position]
             values[cell] = 0
+            marks[cell] = 0
             buffer.shown[reel] += 1
         buffer.tops[reel] = position

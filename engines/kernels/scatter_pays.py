@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engines.event_buffer import RoundBuffer, emit_win
+from engines.event_buffer import LEAVES, STAYS, RoundBuffer, emit_win
 from engines.jit import kernel
 
 __all__ = ["count_symbols", "mark_winners", "pay_of_count"]
@@ -39,8 +39,14 @@ def mark_winners(buffer: RoundBuffer, tables: Any, bet_minor: int) -> int:
             pay_x100 = pay_of_count(tables, symbol, count)
             win_minor = pay_x100 * bet_minor // 100
             won_minor += win_minor
-            emit_win(buffer, symbol, count, pay_x100, win_minor)
+            found = 0
+            for cell in range(len(buffer.symbols)):
+                if buffer.symbols[cell] == symbol:
+                    buffer.pool[found] = cell
+                    found += 1
+            emit_win(buffer, symbol, -1, count, count, buffer.pool, 1, pay_x100, 1, win_minor)
     for cell in range(len(buffer.symbols)):
         symbol = buffer.symbols[cell]
-        buffer.removed[cell] = 1 if symbol < tables.paying_count and buffer.counts[symbol] >= tables.pay_counts[0] else 0
+        wins = symbol < tables.paying_count and buffer.counts[symbol] >= tables.pay_counts[0]
+        buffer.removed[cell] = LEAVES if wins else STAYS
     return won_minor

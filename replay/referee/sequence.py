@@ -5,9 +5,9 @@ follows from the recorded values before it or from those that should stand there
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from engines.game_events import GameEvent
+from engines.games.moonlight_princess.rules import Rules
 from engines.rules import GameRules
 from replay.referee.board import walk_boards
 from replay.referee.grammar import SpinRecord, split_spins
@@ -17,54 +17,16 @@ from replay.referee.rest import check_rest
 from replay.referee.spin_start import check_start
 from replay.referee.standing import Standing
 from replay.referee.tables import RefereeTables, tables_of
+from replay.referee.walk import RoundTotals, RoundWalk
 from replay.referee.world import SpinScene
-from replay.verdict import Finding
 
-__all__ = ["RoundTotals", "RoundWalk", "referee_round", "walk_round"]
-
-
-class RoundTotals(NamedTuple):
-    """What the settlement of a round may say, the recorded or right value first; money in minor units.
-
-    `base` is the award of spin 0, `feature` of all others. An empty tuple is a value that the events do not tell.
-    """
-
-    ended: tuple[str, ...]
-    total: tuple[int, ...]
-    base: tuple[int, ...]
-    feature: tuple[int, ...]
+__all__ = ["walk_events"]
 
 
-class RoundWalk(NamedTuple):
-    """The findings of a round and what its settlement may say."""
-
-    findings: list[Finding]
-    totals: RoundTotals
-
-
-def referee_round(
-    events: Sequence[tuple[int, GameEvent]], rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True
-) -> list[Finding]:
-    """Return what departs from the rules in one round's game events, each with its index in the round's stream.
-
-    `is_complete` is False for a round that is still in play: spins that are yet to come are then no finding. A
-    finding that would vanish under another reading of the rules names the reading. A limit reached is a warning.
-    """
-    return walk_round(events, rules, mode=mode, bet_minor=bet_minor, is_complete=is_complete).findings
-
-
-def walk_round(
-    events: Sequence[tuple[int, GameEvent]], rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True
-) -> RoundWalk:
-    """Return the findings of `referee_round` together with what the settlement of the round may say."""
+def walk_events(events: Sequence[tuple[int, GameEvent]], rules: GameRules, mode: str, bet_minor: int, is_complete: bool) -> RoundWalk:
+    """Return what a round of a game that pays anywhere departs from and what its settlement may say; see `walk_round`."""
+    assert isinstance(rules, Rules)
     tables = tables_of(rules)
-    walk = _walk(events, tables, mode, bet_minor, is_complete)
-    if any(finding.severity != "warning" for finding in walk.findings):
-        return walk._replace(findings=_with_assumptions(walk.findings, events, tables, mode, bet_minor, is_complete))
-    return walk
-
-
-def _walk(events: Sequence[tuple[int, GameEvent]], tables: RefereeTables, mode: str, bet_minor: int, is_complete: bool) -> RoundWalk:
     notebook = Notebook()
     standing = Standing()
     cap_minor = tables.cap_minor(mode, bet_minor)
@@ -204,24 +166,3 @@ def _totals(records: list[SpinRecord], standing: Standing) -> RoundTotals:
 def _settled_features(records: list[SpinRecord], standing: Standing) -> tuple[int, ...]:
     told = records[-1].feature_ended
     return distinct_values([*_feature_totals(standing), *((told[1].total_minor,) if told else ())])
-
-
-def _with_assumptions(
-    findings: list[Finding], events: Sequence[tuple[int, GameEvent]], tables: RefereeTables, mode: str, bet_minor: int, is_complete: bool
-) -> list[Finding]:
-    """Say of each finding under which other reading of the rules it would vanish."""
-    result = list(findings)
-    for reading, value, text in tables.other_readings():
-        others = _walk(events, tables.under(reading.name, value), mode, bet_minor, is_complete).findings
-        for number, finding in enumerate(findings):
-            if finding.severity != "warning" and _is_gone(finding, findings, others):
-                note = f"vanishes under reading {reading.name} = {value}: {text}"
-                result[number] = result[number]._replace(assumption=reading.name, message=f"{result[number].message}; {note}")
-    return result
-
-
-def _is_gone(finding: Finding, before: list[Finding], after: list[Finding]) -> bool:
-    if any(other.event_index == finding.event_index and other.code == finding.code for other in after):
-        return False
-    spin = finding.spin_index
-    return sum(other.spin_index == spin for other in after) < sum(other.spin_index == spin for other in before)

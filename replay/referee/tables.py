@@ -1,17 +1,17 @@
 """What the referee looks up in a rules file, laid out once for all rounds that are played by it."""
 
-from engines.rules import GameRules, Reading
+from engines.games.moonlight_princess.rules import Rules
 from replay.referee.scatter_pays import scatter_pay, window
 
 __all__ = ["RefereeTables", "tables_of"]
 
-TABLES_MAX = 16
+TABLES_MAX = 64
 
 
 class RefereeTables:
     """The values of one rules file under one choice of readings; build it with `tables_of`."""
 
-    def __init__(self, rules: GameRules) -> None:
+    def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.reels, self.rows = rules.layout.reels, rules.layout.rows
         self.cell_count = self.reels * self.rows
@@ -41,7 +41,6 @@ class RefereeTables:
             choice.mode: tuple(number for number, weight in enumerate(choice.weights) if weight) for choice in rules.strip_choices
         }
         self.readings = {reading.name: reading.value for reading in rules.readings}
-        self._others: dict[tuple[str, int], RefereeTables] = {}
 
     def symbol_name(self, symbol: int) -> str:
         """Return the name of a symbol, its number where the rules know none such."""
@@ -73,32 +72,11 @@ class RefereeTables:
         award = self.rules.retrigger if is_free else self.rules.trigger
         return award.spins if count >= award.count else 0
 
-    def other_readings(self) -> list[tuple[Reading, int, str]]:
-        """Return every reading with each value it does not have here, and that value's text."""
-        readings = self.rules.readings
-        return [
-            (reading, other.value, other.text)
-            for reading in readings
-            for other in reading.values
-            if other.value != self.readings[reading.name]
-        ]
-
-    def under(self, name: str, value: int) -> "RefereeTables":
-        """Return the tables of the same rules with one reading decided otherwise."""
-        found = self._others.get((name, value))
-        if found is None:
-            found = object.__new__(RefereeTables)
-            found.__dict__.update(self.__dict__)
-            found.readings = {**self.readings, name: value}
-            found._others = {}
-            self._others[name, value] = found
-        return found
-
 
 _TABLES: dict[int, RefereeTables] = {}
 
 
-def tables_of(rules: GameRules) -> RefereeTables:
+def tables_of(rules: Rules) -> RefereeTables:
     """Return the tables of `rules`, built at the first call and kept for the next rounds."""
     found = _TABLES.get(id(rules))
     if found is None or found.rules is not rules:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
+from audit_reports.round_reader import build_report
 from audit_reports.round_report import (
     CapReport,
     FeatureEndReport,
@@ -15,7 +16,6 @@ from audit_reports.round_report import (
     RoundReport,
     SpinEndReport,
     TriggerReport,
-    build_report,
     report_json,
 )
 from engines.game_events import Drop, GameEvent, SpinEnded, SpinStarted, Tumble, Win

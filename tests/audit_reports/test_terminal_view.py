@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from audit_reports.round_report import build_report
+from audit_reports.round_reader import build_report
 from audit_reports.terminal_view import print_round, symbol_labels
 from engines.game_events import (
     CapHit,

@@ -17,7 +17,7 @@ from replay.reconcile import (
     reconcile_stream,
     win_options,
 )
-from replay.referee.sequence import RoundTotals
+from replay.referee.walk import RoundTotals
 from tests.round_builder import RULES, RoundBuilder, round_facts
 
 BUILDER = RoundBuilder(RULES, seed=5, mode="ante", scatters=4, hearts=True).play()

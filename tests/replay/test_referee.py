@@ -21,8 +21,8 @@ from replay.referee.scatter_pays import (
     union_cells,
     window,
 )
-from replay.referee.sequence import RoundTotals, referee_round, walk_round
 from replay.referee.tables import tables_of
+from replay.referee.walk import RoundTotals, referee_round, walk_round
 from tests.round_builder import INSTALLED, RULES, RoundBuilder, events_of, rules_with
 
 ROOT = Path(__file__).parents[2]
@@ -127,14 +127,14 @@ def test_readings_change_what_a_spin_at_rest_is_worth() -> None:
     """Each reading of hearts and scatter pay changes the plan as its text says."""
     spin: dict[str, Any] = {"is_free": True, "wins_minor": 0, "total": 4, "hearts": 3, "scatters": 4}
     table = tables_of(RULES)
-    as_decided, mlp2 = plan_of(table, **spin), plan_of(table.under("MLP-2", 1), **spin)
-    both = plan_of(table.under("MLP-2", 1).under("MLP-1", 1), **spin)
-    none = plan_of(table.under("MLP-4", 1).under("MLP-2", 1), **spin)
+    as_decided, mlp2 = plan_of(table, **spin), plan_of(tables_of(RULES.with_reading("MLP-2", 1)), **spin)
+    both = plan_of(tables_of(RULES.with_reading("MLP-2", 1).with_reading("MLP-1", 1)), **spin)
+    none = plan_of(tables_of(RULES.with_reading("MLP-4", 1).with_reading("MLP-2", 1)), **spin)
     assert (as_decided.applies, as_decided.prize_minor(200)) == (False, 600)
     assert (mlp2.applies, mlp2.change_to, mlp2.spin_multiplier, mlp2.prize_minor(200)) == (True, 7, 1, 600)
     assert both.prize_minor(200) == 4200
     assert (none.applies, none.prize_minor(200)) == (False, 0)
-    base = plan_of(table.under("MLP-1", 1), **{**spin, "is_free": False})
+    base = plan_of(tables_of(RULES.with_reading("MLP-1", 1)), **{**spin, "is_free": False})
     assert (base.change_from, base.change_to, base.spin_multiplier, base.prize_minor(200)) == (1, 3, 1, 1800)
 
 
@@ -273,7 +273,7 @@ class Wall:
         if name.startswith('engines.') and name not in ('engines.rules', 'engines.game_events', 'engines.canonical'):
             raise ImportError(name)
 sys.meta_path.insert(0, Wall())
-from replay.referee.sequence import referee_round
+from replay.referee.walk import referee_round
 print(json.dumps(sorted(name for name in sys.modules if name.startswith('engines.'))))
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

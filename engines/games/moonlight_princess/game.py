@@ -10,6 +10,7 @@ from engines.event_buffer import (
     CAPPED,
     CAUSE_HEARTS,
     CAUSE_TOTAL_HEARTS,
+    FREE_SPINS,
     HEAD_BASE,
     HEAD_ENDED,
     HEAD_SHORT,
@@ -22,6 +23,7 @@ from engines.event_buffer import (
     PART_BASE,
     PART_FREE,
     PLAYED,
+    SCATTER_PAY,
     STATUS_BUFFER_FULL,
     STATUS_DONE,
     STATUS_LIMIT,
@@ -36,12 +38,12 @@ from engines.event_buffer import (
     emit_spin_started,
     emit_tumble,
 )
+from engines.games.moonlight_princess.rules import Rules
 from engines.jit import kernel
 from engines.kernels.reels import land_reel, refill_reels, room_on_strips
 from engines.kernels.scatter_pays import count_symbols, mark_winners
 from engines.kernels.win_cap import cut_to_cap
 from engines.rng import below, choose, start_stream, weighted
-from engines.rules import GameRules
 
 __all__ = ["DRAW_PURPOSES", "READINGS", "STATE_FIELDS", "Tables", "build_tables", "play_round", "rest_spin"]
 
@@ -54,8 +56,6 @@ CAP_OF_SPIN = 2
 DRAW_PURPOSES = ("strip set", "reel stop", "heart value", "scatter count", "scatter reel", "reel stop that fits")
 DRAW_STRIP_SET, DRAW_STOP, DRAW_HEART, DRAW_SCATTER_COUNT, DRAW_SCATTER_REEL, DRAW_FITTING_STOP = 0, 1, 2, 3, 4, 5
 
-FREE_SPINS = 0  # place among the words of a feature
-SCATTER_PAY = 0  # place among the words of a prize
 PAY_SCALE = 100
 FEATURE_LENGTH_MAX = 1 << 20  # spins of a round; the rules file's limit lies far below
 
@@ -64,7 +64,7 @@ class Tables(NamedTuple):
     """The rules file as integers; lists are in the order of the rules file."""
 
     reel_count: int
-    row_count: int
+    cell_starts: list[int]  # the first cell of each reel, and the end
     symbol_count: int
     paying_count: int  # paying symbols come first
     scatter: int
@@ -95,7 +95,7 @@ class Tables(NamedTuple):
     fitting_starts: list[int]  # two for each reel, and the end
 
 
-def _fitting_stops(rules: GameRules, scatter: int) -> tuple[list[int], list[int]]:
+def _fitting_stops(rules: Rules, scatter: int) -> tuple[list[int], list[int]]:
     stops: list[int] = []
     starts = [0]
     strip_set = rules.strip_set_index(rules.buy.strip_set)
@@ -109,7 +109,7 @@ def _fitting_stops(rules: GameRules, scatter: int) -> tuple[list[int], list[int]
     return stops, starts
 
 
-def build_tables(rules: GameRules) -> Tables:
+def build_tables(rules: Rules) -> Tables:
     """Return the tables of a rules file that has passed its own checks."""
     names = tuple(reading.name for reading in rules.readings)
     assert names == READINGS, f"the kernel reads {READINGS}, the rules file has {names}"
@@ -119,7 +119,7 @@ def build_tables(rules: GameRules) -> Tables:
     stops, starts = _fitting_stops(rules, scatter)
     return Tables(
         reel_count=rules.layout.reels,
-        row_count=rules.layout.rows,
+        cell_starts=[reel * rules.layout.rows for reel in range(rules.layout.reels + 1)],
         symbol_count=len(rules.symbols),
         paying_count=sum(symbol.role == "paying" for symbol in rules.symbols),
         scatter=scatter,
@@ -192,7 +192,7 @@ def play_tumbles(buffer: RoundBuffer, tables: Tables, strip_set: int, bet_minor:
     for cell in range(len(buffer.symbols)):
         buffer.values[cell] = 0
     draw_hearts(buffer, tables, strip_set)
-    emit_drop(buffer, 0)
+    emit_drop(buffer, 0, len(buffer.symbols), 0, tables.reel_count)
     won_minor = 0
     for tumble in range(tables.tumbles_max + 1):
         step_minor = mark_winners(buffer, tables, bet_minor)
@@ -201,15 +201,10 @@ def play_tumbles(buffer: RoundBuffer, tables: Tables, strip_set: int, bet_minor:
             return won_minor, False
         if tumble == tables.tumbles_max or not room_on_strips(buffer, tables, strip_set):
             return won_minor, True
-        removed_count = 0
-        for cell in range(len(buffer.symbols)):
-            if buffer.removed[cell] == 1:
-                buffer.pool[removed_count] = cell
-                removed_count += 1
         refill_reels(buffer, tables, strip_set)
         draw_hearts(buffer, tables, strip_set)
-        emit_tumble(buffer, removed_count, buffer.pool, tables.row_count)
-        emit_drop(buffer, tumble + 1)
+        emit_tumble(buffer, tables.cell_starts, 0)
+        emit_drop(buffer, tumble + 1, len(buffer.symbols), 0, 0)
     return won_minor, True
 
 

@@ -1,0 +1,276 @@
+"""The events of a round in order, read into the model of its picture; whatever comes finds a place."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from audit_reports.round_report import (
+    Amount,
+    CapReport,
+    CellReport,
+    Fact,
+    FeatureEndReport,
+    HeaderReport,
+    MultiplierReport,
+    PrizeReport,
+    RoundReport,
+    SettlementReport,
+    SpinEndReport,
+    SpinReport,
+    StepReport,
+    SymbolReport,
+    TriggerReport,
+    TumbleReport,
+    WinReport,
+)
+from engines.game_events import (
+    CapHit,
+    Drop,
+    FeatureEnded,
+    FeatureTrigger,
+    GameEvent,
+    MultiplierChange,
+    Prize,
+    SpinEnded,
+    SpinStarted,
+    Tumble,
+    Win,
+)
+from engines.rules import PAY_SCALE, GameRules
+from ledger.errors import CurrencyUnknown
+from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.money import format_amount
+
+__all__ = ["build_report"]
+
+
+def build_report(
+    round_id: str, opened: RoundOpened | None, settled: RoundSettled | None, events: Sequence[tuple[int, GameEvent]], rules: GameRules
+) -> RoundReport:
+    """Return the report of a round; `events` are its game events, each with its index in the round's stream."""
+    reader = _RoundReader(rules, opened)
+    for event_index, event in events:
+        reader.add(event_index, event)
+    reader.end_spin()
+    return RoundReport(
+        round_id=round_id,
+        header=_header(opened, settled, rules, reader.money),
+        reels=len(rules.reel_rows),
+        rows=max(rules.reel_rows),
+        reel_rows=rules.reel_rows,
+        symbols=reader.symbols,
+        spins=tuple(reader.spins),
+        award_total=reader.money.amount(reader.awarded_minor),
+        settlement=_settlement(settled, reader.money),
+        notes=_notes(opened, settled, rules, reader.money),
+    )
+
+
+def _time_text(time_us: int) -> str:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _pay_text(pay_x100: int) -> str:
+    return f"{pay_x100 // PAY_SCALE}.{pay_x100 % PAY_SCALE:02}x"
+
+
+class _Money:
+    """Amounts of one round: its currency and bet, both unknown where the opening is missing."""
+
+    def __init__(self, opened: RoundOpened | None) -> None:
+        self.bet_minor = opened.bet_minor if opened else None
+        self.currency = opened.currency if opened else ""
+        self.is_known = True
+        try:
+            format_amount(0, self.currency)
+        except CurrencyUnknown:
+            self.is_known = False
+
+    def amount(self, minor: int) -> Amount:
+        return Amount(minor, format_amount(minor, self.currency) if self.is_known else str(minor))
+
+    def of_pay(self, pay_x100: int, factor: int) -> Amount | None:
+        """Return what a pay comes to at the bet; None without a bet and where it is no whole number."""
+        if self.bet_minor is None:
+            return None
+        minor, rest = divmod(pay_x100 * factor * self.bet_minor, PAY_SCALE)
+        return None if rest else self.amount(minor)
+
+
+_FactEvent = MultiplierChange | Prize | CapHit | FeatureTrigger | SpinEnded | FeatureEnded
+
+
+class _RoundReader:
+    """Takes the events of a round in order and keeps the spins they make up; whatever comes finds a place."""
+
+    def __init__(self, rules: GameRules, opened: RoundOpened | None) -> None:
+        self.rules = rules
+        self.money = _Money(opened)
+        self.symbols = tuple(SymbolReport(number, symbol.name, symbol.letter, symbol.role) for number, symbol in enumerate(rules.symbols))
+        self.spins: list[SpinReport] = []
+        self.awarded_minor = 0
+        self._spin: SpinReport | None = None
+        self._steps: list[StepReport] = []  # of the spin that is open
+        self._is_ended = False
+
+    def add(self, event_index: int, event: GameEvent) -> None:
+        """Take the next event of the round."""
+        if isinstance(event, SpinStarted):
+            self.end_spin()
+            self._spin = self._spin_report(event_index, event)
+            return
+        if self._spin is None or (self._is_ended and not isinstance(event, FeatureEnded)):
+            self.end_spin()
+            self._spin = SpinReport()
+        match event:
+            case Drop():
+                self._steps.append(self._step_of(event_index, event))
+            case Win():
+                self._add_win(self._win(event_index, event), event.cells)
+            case Tumble():
+                self._steps[-1] = self._open_step()._replace(tumble=self._tumble(event_index, event))
+            case _:
+                fact = self._fact(event_index, event)
+                self._steps[-1] = self._open_step()._replace(facts=(*self._open_step().facts, fact))
+
+    def end_spin(self) -> None:
+        """Close the spin that is open, if there is one; what follows its last drop and is no tumble was at rest."""
+        if self._spin is not None:
+            rest: tuple[Fact, ...] = ()
+            if self._steps and self._steps[-1].tumble is None:
+                rest = self._steps[-1].facts
+                self._steps[-1] = self._steps[-1]._replace(facts=())
+            self.spins.append(self._spin._replace(steps=tuple(step for step in self._steps if step != StepReport()), rest=rest))
+        self._spin, self._steps, self._is_ended = None, [], False
+
+    def _open_step(self) -> StepReport:
+        """Return the last step, a new one after a tumble."""
+        if not self._steps or self._steps[-1].tumble is not None:
+            self._steps.append(StepReport())
+        return self._steps[-1]
+
+    def _add_win(self, win: WinReport, cells: Sequence[int]) -> None:
+        step, won = self._open_step(), set(cells)
+        wins = (*step.wins, win)
+        rows = tuple(
+            tuple(cell._replace(is_won=True) if cell and cell.cell in won else cell for cell in cells_of_row) for cells_of_row in step.rows
+        )
+        self._steps[-1] = step._replace(wins=wins, rows=rows, win_total=self.money.amount(sum(each.win.minor for each in wins)))
+
+    def _fact(self, event_index: int, event: _FactEvent) -> Fact:
+        money = self.money.amount
+        match event:
+            case MultiplierChange():
+                return MultiplierReport(event_index, event.from_multiplier, event.to_multiplier, event.cause, self._hearts())
+            case Prize():
+                return self._prize(event_index, event)
+            case CapHit():
+                before, uncapped, awarded = event.total_before_minor, event.uncapped_minor, event.awarded_minor
+                cut, cap = money(uncapped - awarded), money(before + awarded)
+                return CapReport(event_index, money(before), money(uncapped), money(awarded), cut, cap)
+            case FeatureTrigger():
+                return TriggerReport(event_index, event.feature, event.count, event.spins_awarded, event.spins_left)
+            case FeatureEnded():
+                return FeatureEndReport(event_index, event.feature, event.spins_played, money(event.total_minor))
+            case SpinEnded():
+                self._is_ended = True
+                self.awarded_minor += event.award_minor
+                return self._spin_end(event_index, event)
+
+    def _board(self) -> list[CellReport] | None:
+        """Return the cells of the last recorded board of the spin reel by reel, None where there is none."""
+        rows = next((step.rows for step in reversed(self._steps) if step.event_index is not None), None)
+        return None if rows is None else [cell for reel in zip(*rows, strict=True) for cell in reel if cell]
+
+    def _hearts(self) -> tuple[int, ...]:
+        return tuple(cell.value for cell in self._board() or () if cell.value)
+
+    def _prize(self, event_index: int, event: Prize) -> PrizeReport:
+        board, pay_x100, multiplier = self._board(), event.pay_x100, event.multiplier
+        scatter_count = None if board is None else sum(cell.symbol.role == "scatter" for cell in board)
+        prize, computed = self.money.amount(event.prize_minor), self.money.of_pay(pay_x100, multiplier)
+        return PrizeReport(event_index, event.which, scatter_count, multiplier, pay_x100, _pay_text(pay_x100), prize, computed)
+
+    def _spin_end(self, event_index: int, event: SpinEnded) -> SpinEndReport:
+        money, hearts = self.money.amount, self._hearts()
+        facts = [fact for step in self._steps for fact in step.facts]
+        is_of_hearts = any(isinstance(fact, MultiplierReport) and fact.cause == "hearts" for fact in facts)
+        wins_minor = sum(win.win.minor for step in self._steps for win in step.wins)
+        prizes_minor = sum(fact.prize.minor for fact in facts if isinstance(fact, PrizeReport))
+        computed = money(wins_minor * event.spin_multiplier + prizes_minor - event.cut_minor)
+        factor = (event.spin_multiplier, hearts if is_of_hearts and sum(hearts) == event.spin_multiplier else ())
+        amounts = (money(event.cut_minor), money(event.award_minor), computed, money(event.total_minor))
+        return SpinEndReport(event_index, money(wins_minor), *factor, money(prizes_minor), *amounts, event.meter)
+
+    def _symbol(self, number: int) -> SymbolReport:
+        return self.symbols[number] if number < len(self.symbols) else SymbolReport(number, f"symbol {number}", "?", "unknown")
+
+    def _spin_report(self, event_index: int, start: SpinStarted) -> SpinReport:
+        sets = self.rules.strip_sets
+        strip_set = sets[start.strip_set].name if 0 <= start.strip_set < len(sets) else f"number {start.strip_set}"
+        before, after = (event_index, start.spin_index, start.part), (start.meter, start.highlighted_cells)
+        return SpinReport(*before, strip_set, start.spins_left, start.multiplier, start.total_multiplier, *after)
+
+    def _step_of(self, event_index: int, drop: Drop) -> StepReport:
+        reel_rows = self.rules.reel_rows
+        tumble = self._steps[-1].tumble if self._steps else None
+        new_counts = [len(names) for names in tumble.new_names] if tumble else []
+        columns: list[list[CellReport | None]] = []
+        cell = 0
+        for reel, row_count in enumerate(reel_rows):
+            column: list[CellReport | None] = [None] * (max(reel_rows) - row_count)
+            for row in range(row_count):
+                is_new = reel < len(new_counts) and row < new_counts[reel]
+                column.append(self._cell(drop, cell, is_new=is_new))
+                cell += 1
+            columns.append(column)
+        return StepReport(event_index, drop.drop_index, drop.stops, len(drop.symbols), tuple(zip(*columns, strict=True)))
+
+    def _cell(self, drop: Drop, cell: int, *, is_new: bool) -> CellReport | None:
+        """Return a cell of a drop, None where it is not recorded."""
+        if cell >= len(drop.symbols):
+            return None
+        value = drop.values[cell] if cell < len(drop.values) else 0
+        mark = drop.marks[cell] if cell < len(drop.marks) else 0
+        return CellReport(cell, self._symbol(drop.symbols[cell]), value, mark, is_new)
+
+    def _win(self, event_index: int, win: Win) -> WinReport:
+        amounts = (self.money.amount(win.win_minor), self.money.of_pay(win.pay_x100, win.ways * win.multiplier))
+        where = (event_index, self._symbol(win.symbol), win.line, win.count, win.cells)
+        return WinReport(*where, win.ways, win.multiplier, win.pay_x100, _pay_text(win.pay_x100), *amounts)
+
+    def _tumble(self, event_index: int, tumble: Tumble) -> TumbleReport:
+        names = tuple(tuple(self._symbol(number).name for number in column) for column in tumble.new_symbols)
+        return TumbleReport(event_index, tumble.removed_cells, tumble.turned_cells, sum(len(column) for column in names), names)
+
+
+def _header(opened: RoundOpened | None, settled: RoundSettled | None, rules: GameRules, money: _Money) -> HeaderReport:
+    settled_at = _time_text(settled.settled_at_us) if settled else ""
+    header = HeaderReport(rules.title, rules.is_draft, rules.rules_hash, settled_at, rules.game, rules.version)
+    if opened is None:
+        return header
+    bet, cost, balance_before = (money.amount(minor) for minor in (opened.bet_minor, opened.cost_minor, opened.balance_before_minor))
+    header = header._replace(game=opened.game, version=opened.rules_version, rules_hash=opened.rules_hash, mode=opened.mode)
+    header = header._replace(bet=bet, cost=cost, currency=money.currency, balance_before=balance_before)
+    return header._replace(account_ref=opened.account_ref, external_ref=opened.external_ref, opened_at=_time_text(opened.opened_at_us))
+
+
+def _settlement(settled: RoundSettled | None, money: _Money) -> SettlementReport | None:
+    if settled is None:
+        return None
+    base_win, feature_win, total_win = settled.base_win_minor, settled.feature_win_minor, settled.total_win_minor
+    amounts = [money.amount(minor) for minor in (base_win, feature_win, total_win, settled.balance_after_minor)]
+    return SettlementReport(settled.ended, *amounts)
+
+
+def _notes(opened: RoundOpened | None, settled: RoundSettled | None, rules: GameRules, money: _Money) -> tuple[str, ...]:
+    notes = []
+    if opened is None:
+        notes.append("the opening of this round is missing: bet and currency are not known, amounts are in minor units")
+    elif not money.is_known:
+        notes.append(f"currency {money.currency} is not known: amounts are in minor units")
+    if opened is not None and opened.rules_hash != rules.rules_hash:
+        notes.append(f"drawn by other rules than the record names: symbols and strip sets are those of {rules.game} {rules.version}")
+    if settled is None:
+        notes.append("the round is not settled")
+    return tuple(notes)

@@ -1,0 +1,84 @@
+"""The referee's door: a round's game events and its rules in, findings and totals out; each kind of game has its own walk."""
+
+import importlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from engines.game_events import GameEvent
+from engines.rules import GameRules
+from replay.verdict import Finding
+
+__all__ = ["KINDS", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
+
+# The kind in a rules file to the module whose `walk_events` knows it.
+KINDS = {"scatter_pays": "replay.referee.sequence"}
+
+Events = Sequence[tuple[int, GameEvent]]
+
+
+class RoundTotals(NamedTuple):
+    """What the settlement of a round may say, the recorded or right value first; money in minor units.
+
+    `base` is the award of spin 0, `feature` of all others. An empty tuple is a value that the events do not tell.
+    """
+
+    ended: tuple[str, ...]
+    total: tuple[int, ...]
+    base: tuple[int, ...]
+    feature: tuple[int, ...]
+
+
+class RoundWalk(NamedTuple):
+    """The findings of a round and what its settlement may say."""
+
+    findings: list[Finding]
+    totals: RoundTotals
+
+
+Walk = Callable[[Events, GameRules, str, int, bool], RoundWalk]
+
+
+def referee_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True) -> list[Finding]:
+    """Return what departs from the rules in one round's game events, each with its index in the round's stream.
+
+    `is_complete` is False for a round that is still in play: spins that are yet to come are then no finding. A
+    finding that would vanish under another reading of the rules names the reading. A limit reached is a warning.
+    """
+    return walk_round(events, rules, mode=mode, bet_minor=bet_minor, is_complete=is_complete).findings
+
+
+def walk_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True) -> RoundWalk:
+    """Return the findings of `referee_round` together with what the settlement of the round may say."""
+    walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
+    found = walk(events, rules, mode, bet_minor, is_complete)
+    if all(finding.severity == "warning" for finding in found.findings):
+        return found
+    findings = list(found.findings)
+    for name, value, text in rules.other_readings():
+        others = walk(events, _under(rules, name, value), mode, bet_minor, is_complete).findings
+        for number, finding in enumerate(found.findings):
+            if finding.severity != "warning" and _is_gone(finding, found.findings, others):
+                note = f"vanishes under reading {name} = {value}: {text}"
+                findings[number] = findings[number]._replace(assumption=name, message=f"{findings[number].message}; {note}")
+    return found._replace(findings=findings)
+
+
+def _under(rules: GameRules, name: str, value: int) -> GameRules:
+    kept = _others_of(rules.rules_hash)
+    if (name, value) not in kept:
+        kept[name, value] = rules.with_reading(name, value)
+    return kept[name, value]
+
+
+@cache
+def _others_of(rules_hash: str) -> dict[tuple[str, int], GameRules]:
+    del rules_hash
+    return {}
+
+
+def _is_gone(finding: Finding, before: list[Finding], after: list[Finding]) -> bool:
+    if any(other.event_index == finding.event_index and other.code == finding.code for other in after):
+        return False
+    spin = finding.spin_index
+    return sum(other.spin_index == spin for other in after) < sum(other.spin_index == spin for other in before)
