@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from ledger.money import amount_text
 from replay.verdict import Finding
 from replay.verification import Verification
+from replay.whatif import Alternative
 
 if TYPE_CHECKING:
     from replay.bulk import BulkSummary
 
-__all__ = ["finding_json", "finding_lines", "summary_json", "summary_lines", "verdict_json", "verdict_lines"]
+__all__ = ["alternative_lines", "finding_json", "finding_lines", "summary_json", "summary_lines", "verdict_json", "verdict_lines"]
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
@@ -74,6 +75,28 @@ def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iter
     if not is_short:
         for text in verification.notes:
             yield f"note: {text}"
+
+
+def alternative_lines(verification: Verification, others: list[Alternative] | None) -> Iterator[str]:
+    """Yield what a round would have paid under other readings; `others` is None where it could not be rerun."""
+    opened = verification.opened
+    yield ""
+    if others is None or opened is None:
+        is_open = opened is not None and verification.settled is None
+        reason = "it is not settled, and each reading would disclose its outcome" if is_open else "it could not be rerun"
+        yield f"what if: nothing is shown of this round, for {reason}"
+        return
+    yield "what if: the same key under other readings of the rules, one at a time"
+    for other in others:
+        yield f"  {other.reading} = {other.value}  {other.text}"
+        if not other.is_touched:
+            yield "      the round is the same to the byte"
+            continue
+        total, change = amount_text(other.total_win_minor, opened.currency), amount_text(abs(other.difference_minor), opened.currency)
+        sign = "more" if other.difference_minor > 0 else "less"
+        difference = f"{change} {sign}" if other.difference_minor else "the same amount"
+        beyond = f"; it takes {other.words_beyond} random words that the round never took" if other.words_beyond else ""
+        yield f"      wins {total} {opened.currency}, {difference}; {other.ended}; differs from event {other.first_event} on{beyond}"
 
 
 def summary_json(summary: "BulkSummary") -> dict[str, Any]:

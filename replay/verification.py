@@ -23,6 +23,7 @@ from replay.rulebook import Rulebook
 from replay.seed_check import SealedSeeds
 from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
 from replay.weighing import weigh
+from replay.whatif import Alternative, alternatives
 
 __all__ = ["Verification", "Verifier"]
 
@@ -127,14 +128,32 @@ class Verifier:
 
     def draws(self, verification: Verification) -> list[Draw]:
         """Return every random draw of a settled round that could be replayed, else none (`rng/1`, item 8)."""
+        shown = self._shown(verification)
+        if shown is None:
+            return []
+        game, key, opened = shown
+        return game.draws(key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+
+    def alternatives(self, verification: Verification, reading: tuple[str, int] | None = None) -> list[Alternative] | None:
+        """Return a settled round under each other reading of its rules, or under `reading`; None where it cannot be replayed.
+
+        A round in play is not shown: each alternative would disclose its outcome. Raises ReadingUnknownError.
+        """
+        shown = self._shown(verification)
+        if shown is None:
+            return None
+        game, key, opened = shown
+        return list(alternatives(game, key, opened, reading=reading))
+
+    def _shown(self, verification: Verification) -> tuple[Game, bytes, RoundOpened] | None:
+        """Return game, key and opening of a settled round that was replayed, else None."""
         opened = verification.opened
         if opened is None or verification.settled is None or not verification.fingerprint:
-            return []
-        seed = self._seeds.check(verification.round_id, opened, -1)
-        if seed.key is None:
-            return []
-        rules = self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
-        return self._game(rules).draws(seed.key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+            return None
+        key = self._seeds.check(verification.round_id, opened, -1).key
+        if key is None:
+            return None
+        return self._game(self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)), key, opened
 
     def _game(self, rules: GameRules) -> Game:
         if rules.rules_hash not in self._games:

@@ -41,6 +41,8 @@ def verify(
     round_: Annotated[str, typer.Option("--round", help="A round: its id, a prefix of 8 characters or more, or ext:REF.")] = "",
     all_: Annotated[bool, typer.Option("--all", help="Every round of the ledger.")] = False,
     draws: Annotated[bool, typer.Option("--draws", help="List every random draw of the round as well.")] = False,
+    what_if: Annotated[bool, typer.Option("--what-if", help="What the round would have paid under each other reading.")] = False,
+    reading: Annotated[str, typer.Option("--reading", help="With --what-if: this reading alone, such as MLP-1=1.")] = "",
     game: Annotated[str, typer.Option("--game", help="With --all: rounds of this game.")] = "",
     account: Annotated[str, typer.Option("--account", help="With --all: rounds of this account.")] = "",
     since: SinceOption = "",
@@ -74,10 +76,14 @@ def verify(
     for option, value in selecting.items():
         if round_ and value:
             raise UsageError(option, "it only together with --all", value)
-    if draws and all_:
-        raise UsageError("--draws", "it only together with --round", "--all")
+    for option, is_given in (("--draws", draws), ("--what-if", what_if)):
+        if is_given and all_:
+            raise UsageError(option, "it only together with --round", "--all")
+    if reading and not what_if:
+        raise UsageError("--reading", "it only together with --what-if", reading)
     if round_:
-        sys.exit(_verify_one(path, round_, evidence, is_draws=draws, as_json=as_json))
+        extras = _Extras(draws, what_if, _parse_reading(reading) if reading else None)
+        sys.exit(_verify_one(path, round_, evidence, extras, as_json=as_json))
     from ledger.history import RoundFilter
 
     span = parse_span(since, until, zone)
@@ -110,7 +116,22 @@ def _load_evidence(keys_dir: Path, rules: str, checkpoints: list[str] | None, vk
     return _Evidence(keys_dir, file_rules, load_anchors(checkpoints or [], vkeys or []), released)
 
 
-def _verify_one(path: LedgerPlace, wanted: str, evidence: _Evidence, *, is_draws: bool, as_json: bool) -> int:
+class _Extras(NamedTuple):
+    """What is shown of one round beside its verdict."""
+
+    is_draws: bool
+    is_what_if: bool
+    reading: tuple[str, int] | None
+
+
+def _parse_reading(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if not name or not value.isdecimal() or not value.isascii():
+        raise UsageError("--reading", "a name and a value, such as MLP-1=1", text)
+    return name, int(value)
+
+
+def _verify_one(path: LedgerPlace, wanted: str, evidence: _Evidence, extras: _Extras, *, as_json: bool) -> int:
     from ledger.errors import RoundUnknown
     from ledger.rounds import RoundLedger
     from replay.verdict import exit_status
@@ -124,19 +145,25 @@ def _verify_one(path: LedgerPlace, wanted: str, evidence: _Evidence, *, is_draws
             round_id = wanted
         verifier = Verifier(ledger, **evidence._asdict())
         verification = verifier.verify(round_id)
-        drawn = verifier.draws(verification) if is_draws else None
+        drawn = verifier.draws(verification) if extras.is_draws else None
+        others = verifier.alternatives(verification, extras.reading) if extras.is_what_if else None
     finally:
         ledger.close()
-    from audit_reports.verdict_view import verdict_json, verdict_lines
+    from audit_reports.verdict_view import alternative_lines, verdict_json, verdict_lines
 
     if as_json:
         document = verdict_json(verification)
         if drawn is not None:
             document["draws"] = [draw._asdict() for draw in drawn]
+        if extras.is_what_if:
+            document["what_if"] = None if others is None else [other._asdict() for other in others]
         print_json(document)
     else:
         for line in verdict_lines(verification):
             print_line(line)
+        if extras.is_what_if:
+            for line in alternative_lines(verification, others):
+                print_line(line)
         if drawn is not None:
             print_line()
             rows = [(str(d.number), d.purpose, f"below({d.n})", str(d.first_word), str(d.word_count - 1), str(d.result)) for d in drawn]
