@@ -152,8 +152,7 @@ def _builds(ledger: RoundLedger) -> Iterator[Point]:
         yield Point("builds", False, str(error), "restore what it names: the installed program by the release, the ledger by its backup")
         return
     if not checked.registered:
-        yield Point("builds", True, "none is registered: no round is judged by its build")
-        return
+        yield Point("builds", not checked.findings, "none is registered: no round is judged by its build")
     for build in checked.installed:
         if checked.is_registered(build):
             yield Point(f"build {build.game} {build.rules_version}", True, f"{build.fingerprint} is registered")

@@ -20,21 +20,17 @@ class _Registered(NamedTuple):
     fingerprint: str
 
 
-class _Fault(NamedTuple):
-    leaf_index: int
-    message: str
-
-
 class RegisteredBuilds:
     """The registrations of one ledger, read when the first round is judged.
 
     Rounds opened before the first registration are not judged; from then on a round's build must be one of its game's. An
-    event whose bytes are not those of its leaf, or whose leaf does not lead to the root, approves nothing.
+    event whose bytes are not those of its leaf, or whose leaf does not lead to the root, approves nothing; and where one
+    was altered, what it said, and before which rounds, nobody knows: it counts against every round that no other approves.
     """
 
     def __init__(self, ledger: RoundLedger) -> None:
         self._ledger = ledger
-        self._found: tuple[list[_Registered], list[_Fault]] | None = None
+        self._found: tuple[list[_Registered], list[str]] | None = None
 
     def check(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
         """Return at most one finding: `build_unapproved`, or `build_altered` where what may approve the build was altered.
@@ -44,30 +40,38 @@ class RegisteredBuilds:
         if self._found is None:
             self._found = self._read()
         registered = [each for each in self._found[0] if each.leaf_index < opened_leaf]
-        faults = [fault for fault in self._found[1] if fault.leaf_index < opened_leaf]
+        faults = self._found[1]
         of_game = [each.fingerprint for each in registered if each.game == opened.game]
         if opened.engine_fingerprint in of_game or not (registered or faults):
             return []
         where = f"build of {opened.game} that opened the round at leaf {opened_leaf}"
         if faults:
-            return [_finding("build_altered", where, "registrations with the bytes that their leaves are over", faults[0].message)]
+            return [_finding("build_altered", where, "registrations as their leaves and the root have them", faults[0])]
         want = " or ".join(of_game) or f"a registered build of {opened.game}, of which there is none"
         return [_finding("build_unapproved", where, want, opened.engine_fingerprint or "none named")]
 
-    def _read(self) -> tuple[list[_Registered], list[_Fault]]:
-        """Return the registrations that can be relied on, and the appends of the stream that cannot, in the order of the record."""
+    def _read(self) -> tuple[list[_Registered], list[str]]:
+        """Return the registrations that can be relied on, and what is wrong with the stream behind its first event.
+
+        The first is the ledger's making: no build was ever registered by it.
+        """
         try:
             record = self._ledger.store.round_record(LEDGER_STREAM)
-        except TreeBroken:  # a finding of its own, wherever the tree is looked at
+        except TreeBroken as error:  # no leaf can be shown to stand where it says
             record = next(iter(self._ledger.store.records_of([LEDGER_STREAM])))
-        registered, faults = [], []
+            return [], [str(error)] if len(record.events) > 1 or len(record.appends) > 1 else []
+        registered: list[_Registered] = []
+        faults: list[str] = []
+        uncovered = {row.version for row in record.events if row.version != 1}
         for place, append in enumerate(record.appends):
             found = check_append(record, place)
             if not found:
                 rows = record.events[append.version_first - 1 : append.version_last]
+                uncovered -= {row.version for row in rows}
                 registered += [_Registered(append.leaf_index, *build) for row in rows for build in _builds(row.data)]
-            elif append.version_first > 1:  # the first is the ledger's making: no build was ever registered by it
-                faults.append(_Fault(append.leaf_index, f"leaf {append.leaf_index} of stream ledger: {found[0].message}"))
+            elif append.version_first != 1:
+                faults.append(f"leaf {append.leaf_index} of stream ledger: {found[0].message}")
+        faults += [f"version {version} of stream ledger that no leaf vouches for" for version in sorted(uncovered)]
         return registered, faults
 
 

@@ -53,17 +53,17 @@ def check_installed(ledger: RoundLedger) -> SelfCheck:
     """Hold the sources installed here against the manifests of a ledger; nothing is wrong where no build is registered.
 
     Wrong is an altered stream of registrations, a manifest that is not its fingerprint's, and an installed build that is
-    not registered. Raises CanonicalFormError, TopicMismatch, RulesFileError.
+    not registered. Raises CanonicalFormError, TopicMismatch, TreeBroken, RulesFileError.
     """
     installed = installed_builds()
     by_version = {(build.game, build.rules_version): build for build in installed}
     found = registrations(ledger)
     checked = [_checked(each, by_version.get((each.event.game, each.event.rules_version))) for each in found]
     result = SelfCheck(checked, installed, [])
-    if not checked:
-        return result
     for finding in check_record(ledger.store.round_record(LEDGER_STREAM)):
         result.findings.append(finding._replace(message=f"stream ledger, {finding.message}"))
+    if not checked:
+        return result
     for build in checked:
         result.findings.extend(_check_manifest(build))
     for installed_build in installed:

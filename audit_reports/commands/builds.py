@@ -144,9 +144,9 @@ def _lines(checked: "SelfCheck", names: dict[str, str]) -> Iterator[str]:
 
     if not checked.registered:
         yield "no build is registered: no round is judged by its build"
-        return
-    rows = [_row(build, names) for build in checked.registered]
-    yield from table(("game", "rules", "fingerprint", "registered", "by", "approved by", "installed"), rows)
+    else:
+        rows = [_row(build, names) for build in checked.registered]
+        yield from table(("game", "rules", "fingerprint", "registered", "by", "approved by", "installed"), rows)
     for build in checked.registered:
         if build.differences:
             count = len(build.differences)

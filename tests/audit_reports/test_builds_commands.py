@@ -157,6 +157,18 @@ def test_a_tampered_registration(capfd: Capture, path: Path) -> None:
     assert "BAD  builds: event bytes: want BuildRegistered in canonical form" in run(capfd, "doctor", "--ledger", path).out
 
 
+def test_registrations_that_were_taken_away(capfd: Capture, path: Path) -> None:
+    """Where the registrations are gone and their leaves are there, list and doctor do not pass that for a ledger without any."""
+    run(capfd, "builds", "register", "--ledger", path, *TWO)
+    altered(path, "DELETE FROM stored_events WHERE originator_id = 'ledger' AND originator_version > 1")
+    listed = run(capfd, "builds", "list", "--ledger", path)
+    assert listed.status == 3
+    assert "[integrity] events_missing" in listed.out
+    health = run(capfd, "doctor", "--ledger", path)
+    assert health.status == 4
+    assert "BAD  builds: stream ledger, events of the stream: want" in health.out
+
+
 def run_copy(folder: Path, *arguments: object) -> Any:
     """Run `audit` from a copy of the packages, as another installation would."""
     program = "import sys; from audit_reports.cli import main; main(sys.argv[1:])"
