@@ -174,6 +174,8 @@ REGISTRATION = "WHERE stream = 'ledger' AND version_first = 2"
         move_registration,
         with_sql(f"DELETE FROM leaves {REGISTRATION}"),
         with_sql(f"UPDATE leaves SET leaf_index = -5 {REGISTRATION}"),
+        with_sql(f"UPDATE leaves SET leaf_index = 4611686018427387999 {REGISTRATION}"),
+        with_sql("DELETE FROM nodes"),
         with_sql(f"UPDATE leaves SET version_first = -5 {REGISTRATION}"),
         with_sql(f"UPDATE leaves SET version_last = -1 {REGISTRATION}"),
         with_sql(f"UPDATE leaves SET recorded_at_us = -1 {REGISTRATION}"),
