@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engines.canonical import CanonicalFormError
+from engines.rules import RulesFileError
 from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.checkpoints import log_keys
 from ledger.errors import LedgerEmpty, LedgerError, LedgerMissing
@@ -18,6 +19,7 @@ from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, load_log_key, load_seed_ke
 from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import ledger_uri
+from replay.self_check import check_installed
 
 __all__ = ["Point", "diagnose"]
 
@@ -97,6 +99,7 @@ def _ledger(path: LedgerPlace, keys_dir: Path) -> Iterator[Point]:
             return
         yield from _database(path) if isinstance(path, DatabaseAddress) else _settings(path)
         yield _last_write(ledger, tree.size)
+        yield from _builds(ledger)
     finally:
         ledger.close()
 
@@ -140,6 +143,23 @@ def _last_write(ledger: RoundLedger, tree_size: int) -> Point:
         "not in the future" if is_fine else "in the future",
         "" if is_fine else "the clock went back: synchronise it by NTP",
     )
+
+
+def _builds(ledger: RoundLedger) -> Iterator[Point]:
+    try:
+        checked = check_installed(ledger)
+    except (LedgerError, CanonicalFormError, RulesFileError) as error:
+        yield Point("builds", False, str(error), "restore what it names: the installed program by the release, the ledger by its backup")
+        return
+    if not checked.registered:
+        yield Point("builds", not checked.findings, "none is registered: no round is judged by its build")
+    for build in checked.installed:
+        if checked.is_registered(build):
+            yield Point(f"build {build.game} {build.rules_version}", True, f"{build.fingerprint} is registered")
+    release = "install the registered release, or have this one approved: audit builds register; audit builds list shows each file"
+    altered = "treat the ledger as altered: keep it, run audit fsck"
+    for finding in checked.findings:
+        yield Point("builds", False, finding.message, release if finding.code == "build_unapproved" else altered)
 
 
 def _keys(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:

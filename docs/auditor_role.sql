@@ -19,4 +19,4 @@ GRANT USAGE ON SCHEMA slot_ledger TO slot_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA slot_ledger TO slot_auditor;
 
 -- The names that account references stand for are personal data. Where the auditor must not see them, also run:
--- REVOKE SELECT ON slot_ledger.account_names FROM slot_auditor;
+-- REVOKE SELECT ON slot_ledger.account_names, slot_ledger.texts FROM slot_auditor;

@@ -3,13 +3,24 @@
 import importlib
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import NamedTuple
 
 from engines.fingerprint import engine_fingerprint
 from engines.game import Game
+from engines.manifest import source_manifest
 from engines.rules import GameRules, load_rules
 
-__all__ = ["GAMES", "GameUnknownError", "VersionUnknownError", "game_of_rules", "installed_game", "installed_rules", "rules_versions"]
+__all__ = [
+    "GAMES",
+    "GameUnknownError",
+    "InstalledBuild",
+    "VersionUnknownError",
+    "game_of_rules",
+    "installed_builds",
+    "installed_game",
+    "installed_rules",
+    "rules_versions",
+]
 
 _FOLDER = Path(__file__).resolve().parent / "games"
 
@@ -43,6 +54,17 @@ class VersionUnknownError(Exception):
         return f"rules version {self.version!r} of {self.game}: want one of {', '.join(self.installed)}; install the release that has it"
 
 
+class InstalledBuild(NamedTuple):
+    """A game under one version of its rules, as its sources stand here; `sources` holds the SHA-256 of each by path."""
+
+    game: str
+    rules_version: str
+    rules_path: str
+    rules_hash: str
+    fingerprint: str
+    sources: dict[str, str]
+
+
 def rules_versions(game: str) -> tuple[str, ...]:
     """Return the installed rules versions of a game, oldest first; raises GameUnknownError."""
     if game not in GAMES:
@@ -61,17 +83,17 @@ def installed_rules(game: str, version: str | None = None) -> GameRules:
     return load_rules(_FOLDER / GAMES[game] / f"rules-{wanted}.toml")
 
 
-def _kernel_module(game: str, version: str) -> ModuleType:
+def _kernel_module(game: str, version: str) -> str:
     # A later version whose code differs stands beside the first as game_v2.py and is named here.
     del version
-    return importlib.import_module(f"engines.games.{GAMES[game]}.game")
+    return f"engines.games.{GAMES[game]}.game"
 
 
 def game_of_rules(rules: GameRules) -> Game:
     """Return the game that plays by `rules`, be they installed or from a file of the user's; raises GameUnknownError."""
     if rules.game not in GAMES:
         raise GameUnknownError(rules.game)
-    module = _kernel_module(rules.game, rules.version)
+    module = importlib.import_module(_kernel_module(rules.game, rules.version))
     return Game(
         rules,
         module.play_round,
@@ -86,3 +108,19 @@ def game_of_rules(rules: GameRules) -> Game:
 def installed_game(game: str, version: str | None = None) -> Game:
     """Return an installed game, the newest version unless one is named; raises GameUnknownError, VersionUnknownError."""
     return game_of_rules(installed_rules(game, version))
+
+
+def installed_builds(game: str = "") -> list[InstalledBuild]:
+    """Return the builds of one game, or of all, for each installed version of its rules; raises GameUnknownError, RulesFileError.
+
+    No kernel is imported: an edited one, or one of which a part is lost, is named all the same.
+    """
+    builds = []
+    for name in [game] if game else GAMES:
+        for version in rules_versions(name):
+            rules = installed_rules(name, version)
+            module = _kernel_module(name, version)
+            path = f"engines/games/{GAMES[name]}/rules-{version}.toml"
+            fingerprint = engine_fingerprint(module, rules.rules_hash)
+            builds.append(InstalledBuild(name, version, path, rules.rules_hash, fingerprint, source_manifest(module)))
+    return builds

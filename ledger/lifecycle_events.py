@@ -13,6 +13,7 @@ from engines.canonical import CanonicalFormError, Hash, Integer, Minor, Recorded
 __all__ = [
     "LIFECYCLE_EVENTS",
     "AccountOpened",
+    "BuildRegistered",
     "EpochClosed",
     "EpochCommitted",
     "FundsMoved",
@@ -30,6 +31,7 @@ HashOrEmpty = Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
 Text = Annotated[str, Field(max_length=256)]
 Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+SourcePath = Annotated[str, Field(pattern="^[A-Za-z0-9_./-]{1,256}$")]
 TimeUs = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 
@@ -149,6 +151,20 @@ class KeyRotated(RecordedEvent):
     rotated_at_us: TimeUs
 
 
+class BuildRegistered(RecordedEvent):
+    """Two people let a build of a game make rounds from here on; what it was made of is its manifest."""
+
+    kind: Literal["build_registered"] = "build_registered"
+    game: Text
+    rules_version: Text
+    rules_hash: Hash
+    engine_fingerprint: Hash
+    sources: dict[SourcePath, Hash]  # the manifest: SHA-256 of each source that the fingerprint is over, by path
+    registered_by_hash: Hash  # salted hash of a name: the name itself is text outside the tree
+    approved_by_hash: Hash  # of another person's name
+    registered_at_us: TimeUs
+
+
 LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_opened": RoundOpened,
     "round_settled": RoundSettled,
@@ -159,6 +175,7 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "seed_revealed": SeedRevealed,
     "ledger_created": LedgerCreated,
     "key_rotated": KeyRotated,
+    "build_registered": BuildRegistered,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import tuple_row
 
+from ledger.postgres_connection import SCHEMA
 from ledger.reading import Dialect
 
 __all__ = ["DIALECT", "PostgresCursor"]
@@ -20,6 +21,7 @@ DIALECT = Dialect(
     data="coalesce({}, '')",
     listed=" = ANY(%s)",
     unindexed="",
+    texts_tables=f"SELECT count(*) FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = 'texts'",
     list_of=list,
 )
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 from ledger.errors import TreeBroken
 from ledger.merkle import audit_path, peak_places, root_of_peaks
-from ledger.store import AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, Tree
+from ledger.store import AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
 
-__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "read_node", "tree_size"]
+__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_texts", "read_node", "tree_size"]
 
 _HASH_BYTES = 32
 _PAGE_ROUNDS = 500
@@ -46,6 +46,7 @@ class Dialect(NamedTuple):
     data: str
     listed: str
     unindexed: str
+    texts_tables: str
     list_of: Callable[[Sequence[str]], Any]
 
 
@@ -91,6 +92,8 @@ class Statements:
             "page_topics": f"SELECT {event} {is_named_event} AND topic{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
             "strays": _STRAYS,
+            "texts_tables": dialect.texts_tables,
+            "text": f"SELECT {text('text_hash')}, {text('salt')}, {text('content')} FROM texts WHERE text_hash = ?",
             "repeat": f"SELECT round_id, {data('state')} FROM rounds JOIN stored_events ON originator_id = 'round/' || round_id "
             "AND originator_version = 1 WHERE idempotency_key = ? AND idempotency_key <> ''",
         }
@@ -131,6 +134,11 @@ def read_node(cursor: Cursor, statements: Statements, level: int, node_index: in
     else:
         row = cursor.execute(statements["leaf"], (node_index,)).fetchone()
     return row[0] if row and isinstance(row[0], bytes) and len(row[0]) == _HASH_BYTES else None
+
+
+def has_texts(cursor: Cursor, statements: Statements) -> bool:
+    """Return whether there is a table of texts: a ledger from before they were recorded has none until it needs one."""
+    return bool(cursor.execute(statements["texts_tables"]).fetchone()[0])
 
 
 class Nodes:
@@ -208,6 +216,14 @@ class Reading:
             first, end = prefix, prefix + _LAST_CHARACTER
             streams = ("round/" + first, "round/" + end)
             return [row[0] for row in cursor.execute(self.reads["prefix"], (first, end, *streams, *streams, limit)).fetchall()]
+
+    def text(self, text_hash: str) -> TextRow | None:
+        """Return the row of a text; None also where it was erased."""
+        with self._reading() as cursor:
+            if not has_texts(cursor, self.reads):
+                return None
+            row = cursor.execute(self.reads["text"], (text_hash,)).fetchone()
+        return TextRow._make(row) if row else None
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.recomputed_builds import RecomputedBuilds
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, LeafRow
 
 __all__ = ["Recomputed"]
@@ -54,6 +55,7 @@ class Recomputed:
         self.epochs: dict[int, _Epoch] = {}
         self.rounds: dict[str, _Round] = {}  # in play
         self.settled = _SettledRounds()
+        self.builds = RecomputedBuilds()
         self.round_count = 0
 
     def close(self) -> None:
@@ -80,6 +82,8 @@ class Recomputed:
                 yield from self._close_epoch(stream, values)
             elif kind == "seed_revealed":
                 yield from self._reveal_seed(stream, values)
+            elif kind == "build_registered":
+                yield from self.builds.register(stream, values)
             elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
                 yield "ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"
             elif wanted == "round" and version == 1:
@@ -103,6 +107,7 @@ class Recomputed:
             account.balance_minor = values["balance_before_minor"] - cost
             account.round_in_play = round_id
         yield from self._use_nonce(values, leaf)
+        yield from self.builds.check_round(values)
 
     def _use_nonce(self, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
         epoch = self.epochs.get(values["epoch"])

@@ -14,9 +14,10 @@ from engines.game import EventBytes
 from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import format_amount
-from ledger.reading import Cursor, Nodes, Reading, Statements
+from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts
 from ledger.references import now_us
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
+from ledger.texts import CREATE_TEXTS
 
 __all__ = ["Recording", "TreeEnd", "WriteStatements", "write_statements"]
 
@@ -31,12 +32,14 @@ class WriteStatements(NamedTuple):
     select_epoch_next: str
     select_last_version: str
     select_round: str
+    create_texts: str
     insert_account: str
     insert_account_name: str
     insert_epoch: str
     insert_leaf: str
     insert_node: str
     insert_round: str
+    insert_text: str
     update_account_funds: str
     update_account_opening: str
     update_account_settling: str
@@ -55,12 +58,14 @@ _STATEMENTS = WriteStatements(
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
     select_round="SELECT r.status, r.version, r.account_ref, a.balance_minor "
     "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
+    create_texts=CREATE_TEXTS,
     insert_account="INSERT INTO accounts VALUES (?,1,?,0,'')",
     insert_account_name="INSERT INTO account_names VALUES (?,?)",
     insert_epoch="INSERT INTO epochs VALUES (?,?,?,?,0,0)",
     insert_leaf="INSERT INTO leaves VALUES (?,?,?,?,?,?)",
     insert_node="INSERT INTO nodes VALUES (?,?,?)",
     insert_round="INSERT INTO rounds VALUES (?,?,?,?,?,'open',1)",
+    insert_text="INSERT INTO texts VALUES (?,?,?)",
     update_account_funds="UPDATE accounts SET version = version + 1, balance_minor = ? WHERE account_ref = ?",
     update_account_opening="UPDATE accounts SET balance_minor = ?, round_in_play = ? WHERE account_ref = ?",
     update_account_settling="UPDATE accounts SET balance_minor = ?, round_in_play = '' WHERE account_ref = ?",
@@ -131,9 +136,13 @@ class Recording(Reading):
         self._write_events(cursor, stream, version_first, events)
         self._tree_end.append(cursor, stream, version_first, events, now)
 
-    def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
-        """Add events to a stream that no table is kept for; raises VersionConflict."""
+    def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes], *, texts: Sequence[TextRow] = ()) -> None:
+        """Add events to a stream that no table is kept for, and the texts that they name by hash; raises VersionConflict."""
         with self._writing as cursor:
+            if texts and not has_texts(cursor, self.reads):
+                cursor.execute(self.writes.create_texts)
+            for text in texts:
+                cursor.execute(self.writes.insert_text, text)
             self._append_checked(cursor, stream, version_first, events)
 
     def _append_checked(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ledger.errors import LedgerDamaged, LedgerEmpty, LedgerError, LedgerLocked, LedgerMissing, LedgerNewer, LedgerUnwritable, NotALedger
+from ledger.texts import CREATE_TEXTS
 
 __all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "create_tables", "ledger_error", "ledger_uri"]
 
@@ -91,8 +92,8 @@ def create_tables(path: Path) -> None:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            statements = [statement for statement in _TABLES.split(";\n") if statement.strip()]
-            for statement in ["BEGIN IMMEDIATE", *statements, *_refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
+            tables = [statement for statement in _TABLES.split(";\n") if statement.strip()]
+            for statement in ["BEGIN IMMEDIATE", *tables, CREATE_TEXTS, *_refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
                 connection.execute(statement)
         finally:
             connection.close()

@@ -24,6 +24,7 @@ __all__ = [
     "RoundRecord",
     "RoundRow",
     "Store",
+    "TextRow",
     "Tree",
 ]
 
@@ -108,6 +109,14 @@ class RoundRow(NamedTuple):
     version: int
 
 
+class TextRow(NamedTuple):
+    """A name or free text that an event holds by its salted hash (`ledger/texts.py`); hash and salt in hex."""
+
+    text_hash: str
+    salt: str
+    content: str
+
+
 class Opening(NamedTuple):
     """What opening a round asks of the store."""
 
@@ -133,8 +142,8 @@ class Store(Protocol):
 
     clock: Callable[[], int]
 
-    def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
-        """Add events to a stream that no table is kept for; raises VersionConflict."""
+    def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes], *, texts: Sequence[TextRow] = ()) -> None:
+        """Add events to a stream that no table is kept for, and the texts that they name by hash; raises VersionConflict."""
 
     def open_account(self, account_ref: str, name: str, currency: str, event_of: Callable[[int], EventBytes]) -> None:
         """Add an account and the name it stands for; `event_of` is called with the time. Raises AccountExists."""
@@ -184,6 +193,9 @@ class Store(Protocol):
 
     def round_ids_of(self, *, prefix: str = "", external_ref: str = "", limit: int = 6) -> list[str]:
         """Return up to `limit` ids that start with `prefix`, or that carry the operator's reference."""
+
+    def text(self, text_hash: str) -> TextRow | None:
+        """Return the row of a text; None also where it was erased."""
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""

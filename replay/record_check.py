@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from engines.canonical import strict_values
+from ledger.errors import ProofMalformed
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_path
 from ledger.store import LeafRow, RoundRecord
 from replay.verdict import Finding
 
-__all__ = ["check_record"]
+__all__ = ["check_append", "check_record"]
 
 
 def check_record(record: RoundRecord) -> list[Finding]:
@@ -19,9 +20,15 @@ def check_record(record: RoundRecord) -> list[Finding]:
     findings = _check_versions(record)
     for append in record.appends:
         findings.extend(_check_append(record, append))
-    if not findings and record.tree is not None:
-        findings.extend(_check_paths(record))
+    if not findings:
+        for place in range(len(record.appends)):
+            findings.extend(_check_path(record, place))
     return findings
+
+
+def check_append(record: RoundRecord, place: int) -> list[Finding]:
+    """Return what is wrong with one append of a stream, by its place among them, whatever the others are."""
+    return _check_append(record, record.appends[place]) or _check_path(record, place)
 
 
 def _finding(code: str, event_index: int, where: str, want: str, got: str) -> Finding:
@@ -70,13 +77,17 @@ def _check_form(event_index: int, topic: str, data: bytes) -> Sequence[Finding]:
     return []
 
 
-def _check_paths(record: RoundRecord) -> list[Finding]:
+def _check_path(record: RoundRecord, place: int) -> list[Finding]:
+    """Return whether a leaf leads to the root, where the record was read with paths and a tree."""
     tree = record.tree
-    assert tree is not None
-    findings = []
-    for append, path in zip(record.appends, record.paths, strict=True):
-        root = root_of_path(append.leaf_index, tree.size, append.leaf_hash, path)
-        if root != tree.root:
-            where = f"audit path of leaf {append.leaf_index} in the tree of {tree.size}"
-            findings.append(_finding("leaf_path", append.version_first - 1, where, tree.root.hex(), root.hex()))
-    return findings
+    if tree is None:
+        return []
+    append = record.appends[place]
+    try:
+        found = root_of_path(append.leaf_index, tree.size, append.leaf_hash, record.paths[place]).hex()
+    except ProofMalformed as error:  # a leaf that is said to stand outside the tree
+        found = str(error)
+    if found == tree.root.hex():
+        return []
+    where = f"audit path of leaf {append.leaf_index} in the tree of {tree.size}"
+    return [_finding("leaf_path", append.version_first - 1, where, tree.root.hex(), found)]

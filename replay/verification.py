@@ -15,6 +15,7 @@ from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
+from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
@@ -69,6 +70,7 @@ class Verifier:
         self._is_compiled = is_compiled
         self._is_account_followed = is_account_followed
         self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path), round_keys)
+        self._builds = RegisteredBuilds(ledger)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
@@ -99,22 +101,25 @@ class Verifier:
         checks = {check.name: check for check in rounds.checks}
         checks["record"] = _record_check(record, record_findings, comparison)
         notes: list[str] = []
+        build_findings: list[Finding] = []
         fingerprint = ""
         if opened is None:
             reason = "the round has no opening that can be read"
             checks["seed"], checks["replay"] = Check("seed", "not_run", reason), Check("replay", "not_run", reason)
         else:
-            seed = self._seeds.check(record.round_id, opened, record.appends[0].leaf_index if record.appends else -1)
+            opened_leaf = record.appends[0].leaf_index if record.appends else -1
+            build_findings = self._builds.check(opened, opened_leaf)
+            seed = self._seeds.check(record.round_id, opened, opened_leaf)
             checks["seed"] = seed.check
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
-            findings = record_findings + seed.findings + weighed
+            findings = record_findings + build_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree
         return Verification(
             record.round_id,
-            _verdict({check.name: check.result for check in listed}, is_settled=settled is not None),
+            _verdict({check.name: check.result for check in listed}, is_settled=settled is not None, is_approved=not build_findings),
             listed,
             sorted(findings, key=lambda finding: finding.event_index),
             notes,
@@ -237,11 +242,12 @@ def _missing(record: RoundRecord, comparison: Comparison) -> Verification:
     return Verification(record.round_id, "record_missing", checks, findings, [], None, None, "", size, root, comparison)
 
 
-def _verdict(results: dict[CheckName, str], *, is_settled: bool) -> VerdictName:
+def _verdict(results: dict[CheckName, str], *, is_settled: bool, is_approved: bool) -> VerdictName:
     """Return the first verdict of the list that applies."""
     ladder: tuple[tuple[VerdictName, bool], ...] = (
         ("record_tampered", results["record"] == "fail"),
         ("not_replayable", results["replay"] == "not_run" and results["seed"] != "fail"),
+        ("build_unapproved", not is_approved),
         ("diverged", results["replay"] == "fail" or results["seed"] == "fail"),
         ("rule_breach", results["referee"] == "fail"),
         ("settlement_divergence", results["totals"] == "fail"),

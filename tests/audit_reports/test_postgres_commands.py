@@ -151,6 +151,38 @@ def test_an_auditor_can_verify_and_not_write(
     assert done.err.startswith("audit: rights in ledger postgresql://slot_auditor@")
 
 
+def test_builds_in_a_database(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
+    """Builds are registered, listed and judged by as on a file; an auditor who may not read texts sees no names."""
+    database = postgres.new_database()
+    url = postgres.url(database)
+    named = ("--ledger", url, "--keys", tmp_path / "keys")
+    run(capfd, "init", *named)
+    run(capfd, "play", *named, "--game", GAME)
+    assert run(capfd, "builds", "register", *named, "--by", "Ann", "--approved-by", "Bob").status == 0
+    assert run(capfd, "builds", "register", *named, "--by", "Ann", "--approved-by", "Bob").status == 2
+    run(capfd, "play", *named, "--game", GAME)
+    listed = run(capfd, "builds", "list", "--ledger", url, "--json")
+    assert (listed.status, listed.document["builds"][0]["registered_by"]) == (0, "Ann")
+    assert run(capfd, "verify", "--all", *named).status == 0
+    script = (ROOT / "docs" / "auditor_role.sql").read_text()
+    hidden = "REVOKE SELECT ON slot_ledger.texts FROM slot_auditor"
+    postgres.execute(database, script, hidden, "ALTER ROLE slot_auditor PASSWORD 'auditor-password'")
+    auditor = postgres.url(database, user="slot_auditor", password="auditor-password")
+    listed = run(capfd, "builds", "list", "--ledger", auditor, "--json")
+    assert (listed.status, listed.document["builds"][0]["registered_by"]) == (0, "(not shown)")
+    with RoundLedger.open_for_writing(url, tmp_path / "keys") as writer:
+        from engines.registry import game_of_rules, installed_rules
+
+        other = game_of_rules(installed_rules(GAME))
+        other.fingerprint = "cd" * 32
+        ref = writer.open_account("dora", "EUR")
+        writer.move_funds(ref, 1000)
+        writer.play(ref, other, "base", 200)
+    all_ = run(capfd, "verify", "--all", *named, "--json")
+    assert all_.lines[-1]["verdicts"] == {"build_unapproved": 1, "reproduced": 2}
+    assert "builds: none" not in run(capfd, "doctor", *named).out
+
+
 def test_a_game_server_needs_no_more_than_the_page_grants(postgres: PostgresServer, played: Place) -> None:
     """The grants that docs/postgresql-auditor.md lists are enough to play, and do not reach the triggers."""
     from engines.registry import installed_game

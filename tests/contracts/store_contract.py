@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.game import EventBytes
-from ledger.codec import StreamEvent
+from engines.registry import installed_builds
+from ledger.builds import register_builds
+from ledger.codec import StreamEvent, event_bytes
 from ledger.errors import (
     AccountExists,
     AccountUnknown,
@@ -35,6 +37,7 @@ from ledger.history import build, compare
 from ledger.lifecycle_events import AccountOpened, FundsMoved
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_leaves, root_of_path
 from ledger.rounds import RoundLedger
+from ledger.texts import salted_text
 from tests.fake_game import FakeGame
 from tests.ledger_files import altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
 
@@ -391,6 +394,24 @@ class StoreContract:
             assert ledger.store.round_ids_of(prefix="0190a") == ["0190a1b2-x"]
             assert ledger.store.round_ids_of(prefix="a", limit=2) == ["alpha-1", "alpha.1"]
             assert ledger.store.round_ids_of(prefix="b") == []
+
+    def test_builds_are_registered_with_their_names(self, new_place):
+        """A registration and the names that it holds by hash are one transaction, also where the table of texts is yet to be made."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, _):
+            (event, *_) = register_builds(ledger, installed_builds(), "Zoë", "Bob")
+            assert [ledger.store.text(each).content for each in (event.registered_by_hash, event.approved_by_hash)] == ["Zoë", "Bob"]
+            before = rows(place.ledger, "SELECT count(*) FROM texts")
+            with pytest.raises(VersionConflict):
+                ledger.store.append_events("ledger", 9, [event_bytes(event)], texts=[salted_text("Eve")])
+            assert rows(place.ledger, "SELECT count(*) FROM texts") == before
+        altered(place.ledger, "DROP TABLE texts")
+        with place.open_for_writing() as ledger:
+            assert ledger.store.text(event.registered_by_hash) is None
+            fresh = [build._replace(fingerprint="ee" * 32) for build in installed_builds()[:1]]
+            (event,) = register_builds(ledger, fresh, "Zoë", "Bob")
+            assert ledger.store.text(event.approved_by_hash).content == "Bob"
+        assert whole_ledger_faults(place.ledger) == []
 
     def test_the_read_model_follows(self, new_place, tmp_path):
         """The read model is built from the store and differs nowhere."""

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from ledger import disclosure, errors, history_errors
+from ledger import builds, disclosure, errors, history_errors
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -139,6 +139,16 @@ CASES = [
         2,
         "channel: want 256 characters at most, got 300; shorten or correct it",
     ),
+    (
+        builds.BuildKnown("moonlight-princess 0.1.0 abcd"),
+        2,
+        "build moonlight-princess 0.1.0 abcd: want one that is not registered yet, got one that is; see `audit builds list`",
+    ),
+    (
+        builds.ApproverSame("Ann"),
+        2,
+        "--approved-by: want another person than --by, got 'Ann' for both; have a second person approve it",
+    ),
     (history_errors.HistoryMissing("h.db"), 4, "read model h.db: want a file, got none; build it with `audit history build`"),
     (
         history_errors.HistoryMismatch("h.db", "that of ledger a", "that of b"),
@@ -163,7 +173,7 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure)
+    modules = (errors, history_errors, disclosure, builds)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}
