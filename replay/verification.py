@@ -47,7 +47,8 @@ class Verifier:
 
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
-    `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once.
+    `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once, and
+    follows the nonces of all epochs.
     """
 
     def __init__(
@@ -102,7 +103,8 @@ class Verifier:
             reason = "the round has no opening that can be read"
             checks["seed"], checks["replay"] = Check("seed", "not_run", reason), Check("replay", "not_run", reason)
         else:
-            seed = self._seeds.check(record.round_id, opened, record.appends[0].leaf_index if record.appends else -1)
+            leaf = record.appends[0].leaf_index if record.appends else -1
+            seed = self._seeds.check(record.round_id, opened, leaf, is_epoch_followed=self._anchors is None)
             checks["seed"] = seed.check
             checks["replay"], replay_findings, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
             findings = findings + seed.findings + replay_findings

@@ -237,7 +237,7 @@ def test_a_writer_starts_another_epoch_when_its_own_was_closed(tmp_path):
     """Where another process closes a writer's epoch, its next round comes under a new one."""
     with new_ledger(tmp_path) as (ledger, account_ref), RoundLedger.open_for_writing(tmp_path / "ledger.db") as other:
         play_some(ledger, account_ref, 2)
-        other._epochs._current = ledger._epochs._current
+        other._epochs._open = dict(ledger._epochs._open)
         other._epochs.close()
         (round_id,) = play_some(ledger, account_ref, 1)
         opened = events_of(ledger, round_id)[0]
@@ -249,7 +249,7 @@ def test_no_seed_lies_open_in_any_file(tmp_path):
     """Neither seed nor round key stands in the ledger's files, nor in what Python shows of a round or an epoch."""
     with new_ledger(tmp_path) as (ledger, account_ref):
         opened = ledger.open_round(account_ref, game(), "base", 200)
-        epoch = ledger._epochs.current()
+        epoch = ledger._epochs.current(account_ref)
         stored = b"".join(path.read_bytes() for path in tmp_path.glob("ledger.db*") if path.is_file())
         shown = repr(opened) + repr(epoch)
         for secret in (epoch.seed, opened.key):
