@@ -371,10 +371,16 @@ def start_process(path, account_ref, *, rounds=-1):
 
 def said(process):
     """What a killed process had said: the opened and the settled rounds."""
-    # A line that the kill cut off was never said.
+    # A line that the kill cut off was never said. Read from the stream itself: `communicate` leaves out what its buffer
+    # took in together with the first line.
+    timer = threading.Timer(60, process.kill)
+    timer.start()
     try:
-        text, _ = process.communicate(timeout=60)
+        with process.stdout as stream:
+            text = stream.read()
+        process.wait()
     finally:
+        timer.cancel()
         process.kill()
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
     return [line[1] for line in lines if line[0] == "open"], [line[1] for line in lines if line[0] == "done"]
