@@ -18,6 +18,7 @@ from ledger.errors import LedgerEmpty, LedgerError, LedgerMissing
 from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, load_log_key, load_seed_key, load_verifier_key, public_key_bytes
 from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
+from ledger.seed_keys import last_rotation, seed_key_id
 from ledger.sqlite_schema import ledger_uri
 from replay.self_check import check_installed
 
@@ -177,7 +178,27 @@ def _keys(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:
         yield Point(
             name, is_private, str(path) if is_private else f"{path} can be read by others", "" if is_private else f"chmod 600 {path}"
         )
+    yield from _seed_key_in_force(ledger_path, folder)
     yield _verifier_key(ledger_path, folder, mend)
+
+
+def _seed_key_in_force(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:
+    """Yield whether `seeds.key` is the one that the record names, where it names one and both can be read."""
+    try:
+        found = seed_key_id(load_seed_key(folder))
+        ledger = RoundLedger.open_for_reading(ledger_path)
+        try:
+            rotated = last_rotation(ledger.store)
+        finally:
+            ledger.close()
+    except (LedgerError, CanonicalFormError):
+        return  # said of the key or of the ledger
+    if rotated is None:
+        return
+    is_fine = found == rotated.new_key_id
+    mend = "" if is_fine else f"the next round finishes a rotation cut short; else put the key in force in {folder}, or audit seeds rekey"
+    got = found if is_fine else f"{found}, the record names {rotated.new_key_id}"
+    yield Point("seed key in force", is_fine, got, mend)
 
 
 def _verifier_key(ledger_path: LedgerPlace, folder: Path, mend: str) -> Point:

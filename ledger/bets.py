@@ -16,7 +16,7 @@ from ledger.profile import Profile
 from ledger.seeds import SeedEpoch
 from ledger.store import AccountRow, Opening
 
-__all__ = ["Bet", "BetTerms", "Draft", "Game", "Opened", "Played", "check_game", "check_same_bet", "check_terms"]
+__all__ = ["Bet", "BetTerms", "Draft", "Game", "Opened", "Played", "check_client_seed", "check_game", "check_same_bet", "check_terms"]
 
 _CLIENT_SEED_BYTES_MAX = 256
 _REFERENCE = re.compile("[0-9a-f]{32}")
@@ -135,11 +135,16 @@ class Draft:
         return event_bytes(self.event)
 
 
+def check_client_seed(client_seed: str) -> None:
+    """Raise TextInvalid for a client seed that the record does not take."""
+    check_text("client seed", client_seed, is_zero_allowed=True)
+    if len(size := client_seed.encode()) > _CLIENT_SEED_BYTES_MAX:
+        raise TextInvalid("client seed", f"{_CLIENT_SEED_BYTES_MAX} bytes at most", str(len(size)))
+
+
 def check_terms(bet: Bet) -> None:
     """Raise TextInvalid for a text that the record does not take."""
-    check_text("client seed", bet.client_seed, is_zero_allowed=True)
-    if len(size := bet.client_seed.encode()) > _CLIENT_SEED_BYTES_MAX:
-        raise TextInvalid("client seed", f"{_CLIENT_SEED_BYTES_MAX} bytes at most", str(len(size)))
+    check_client_seed(bet.client_seed)
     if bet.session_ref and not _REFERENCE.fullmatch(bet.session_ref):
         raise TextInvalid("session reference", "32 hex digits", ascii(bet.session_ref)[:80])
     check_text("external reference", bet.external_ref)

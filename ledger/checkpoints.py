@@ -6,7 +6,6 @@ is kept in the keys folder, and nothing is signed that does not grow from all of
 
 # ruff: noqa: N818 - an exception is named by what is the case.
 
-import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ledger.checkpoint import Checkpoint, CheckpointMissing, SignedCheckpoint, load_checkpoint, sign_checkpoint
 from ledger.codec import event_bytes, parse_event
-from ledger.errors import KeyMismatch, KeyUnreadable, LedgerError, LedgerUnwritable
+from ledger.errors import KeyMismatch, KeyUnreadable, LedgerError
 from ledger.keys import LOG_KEY, LOG_VKEY, VerifierKey, load_log_key, log_origin, public_key_bytes
 from ledger.lifecycle_events import KeyRotated
 from ledger.merkle import consistency_path, is_consistent, root_of_size
 from ledger.rounds import RoundLedger
 from ledger.store import LEDGER_STREAM, Tree
+from ledger.whole_file import write_whole
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -149,7 +149,7 @@ def sign_tree(ledger: RoundLedger, keys_dir: Path) -> KeptCheckpoint:
             raise CheckpointInconsistent(str(kept.path), str(kept.signed), *divergence[1:])
     signed = sign_checkpoint(checkpoint, signing_key)
     path = keys_dir / CHECKPOINTS_FOLDER / f"{tree.size}{_SUFFIX}"
-    _write(path, str(signed).encode(), 0o644)
+    write_whole(path, str(signed).encode(), 0o644)
     return KeptCheckpoint(path, signed)
 
 
@@ -171,33 +171,6 @@ def _key_file(keys_dir: Path, key: VerifierKey) -> Path:
     return keys_dir / f"{LOG_KEY}.{key.key_id.hex()}"
 
 
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Put a file in place whole or not at all; one of the same name is replaced."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        os.replace(draft, path)
-        _flush(path.parent)
-    except OSError as error:
-        raise LedgerUnwritable(str(path), error.strerror or type(error).__name__) from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-
-
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def rotate_log_key(ledger: RoundLedger, keys_dir: Path) -> KeyRotated:
     """Make a new log key, record it signed by the old one, and put it in the old one's place; the old is kept beside it.
 
@@ -210,7 +183,7 @@ def rotate_log_key(ledger: RoundLedger, keys_dir: Path) -> KeyRotated:
     old_key, new_key = _key_in_force(ledger, keys_dir), Ed25519PrivateKey.generate()
     name = log_origin(ledger.created().ledger_id)
     old, new = (VerifierKey(name, public_key_bytes(key)) for key in (old_key, new_key))
-    _write(_key_file(keys_dir, new), new_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
+    write_whole(_key_file(keys_dir, new), new_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
     event = KeyRotated(
         old_public_key=old.public_key.hex(),
         new_public_key=new.public_key.hex(),
@@ -228,10 +201,10 @@ def _install(keys_dir: Path, old: VerifierKey, new: VerifierKey) -> None:
 
     `log.key` comes last: until then the exchange is not finished, and all of it is done again.
     """
-    _write(_key_file(keys_dir, old), _read_key(keys_dir / LOG_KEY), 0o600)
-    _write(keys_dir / f"{LOG_VKEY}.{old.key_id.hex()}", f"{old}\n".encode(), 0o644)
-    _write(keys_dir / LOG_VKEY, f"{new}\n".encode(), 0o644)
-    _write(keys_dir / LOG_KEY, _read_key(_key_file(keys_dir, new)), 0o600)
+    write_whole(_key_file(keys_dir, old), _read_key(keys_dir / LOG_KEY), 0o600)
+    write_whole(keys_dir / f"{LOG_VKEY}.{old.key_id.hex()}", f"{old}\n".encode(), 0o644)
+    write_whole(keys_dir / LOG_VKEY, f"{new}\n".encode(), 0o644)
+    write_whole(keys_dir / LOG_KEY, _read_key(_key_file(keys_dir, new)), 0o600)
 
 
 def _read_key(path: Path) -> bytes:

@@ -6,17 +6,17 @@ leaves the server, since it would disclose what each choice leads to (`rng/1`, i
 
 # ruff: noqa: N818 - as in errors.py
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from engines.rng import round_key, round_key_commitment
 from ledger.codec import event_bytes, parse_event
-from ledger.epochs import close_epoch
+from ledger.epochs import close_epochs
 from ledger.errors import EpochUnknown, KeyMismatch, LedgerError, RoundUnknown
-from ledger.lifecycle_events import RoundOpened, RoundSettled, SeedRevealed
+from ledger.lifecycle_events import EpochCommitted, RoundOpened, RoundSettled, SeedRevealed
 from ledger.references import now_us
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM
+from ledger.store import EPOCH_STREAM, ROUND_STREAM
 
 __all__ = [
     "EpochNotRevealable",
@@ -24,6 +24,7 @@ __all__ = [
     "ReleasedKey",
     "RoundNotSettled",
     "epoch_states",
+    "epochs_in_play",
     "release_key",
     "reveal_seed",
     "rotate_epochs",
@@ -63,6 +64,8 @@ class EpochState(NamedTuple):
     status: str  # open, closed or revealed
     round_count: int
     seed_commitment: str
+    account_ref: str  # empty for an epoch of a writer process
+    next_nonce: int  # -1 where no round is opened under it any more
 
 
 class ReleasedKey(NamedTuple):
@@ -72,39 +75,47 @@ class ReleasedKey(NamedTuple):
     round_key: str
 
 
-def epoch_states(ledger: RoundLedger) -> Iterator[EpochState]:
-    """Yield every epoch in the order of its number."""
+def epoch_states(ledger: RoundLedger, account_ref: str = "") -> Iterator[EpochState]:
+    """Yield every epoch, or every one of an account's own, in the order of its number.
+
+    Raises TopicMismatch or CanonicalFormError where an `epoch_committed` cannot be read.
+    """
     last = ledger.store.last_epoch()
-    for number in range(1, (last.epoch if last else 0) + 1):
-        row = ledger.store.epoch(number)
+    streams = [f"{EPOCH_STREAM}{number}" for number in range(1, (last.epoch if last else 0) + 1)]
+    for record in ledger.store.records_of(streams):
+        committed = parse_event(record.events[0]) if record.events else None
+        if not isinstance(committed, EpochCommitted) or account_ref not in ("", committed.account_ref):
+            continue
+        row = ledger.store.epoch(int(record.stream.removeprefix(EPOCH_STREAM)))
         if row is None:
             continue
-        topics = [event.topic for event in ledger.store.stream_events(f"{EPOCH_STREAM}{number}")]
+        topics = [event.topic for event in record.events]
         status = "revealed" if "seed_revealed/1" in topics else "closed" if row.is_closed else "open"
-        yield EpochState(number, status, row.next_nonce, row.seed_commitment)
+        next_nonce = row.next_nonce if status == "open" else -1
+        yield EpochState(row.epoch, status, row.next_nonce, row.seed_commitment, committed.account_ref, next_nonce)
 
 
 def rotate_epochs(ledger: RoundLedger) -> list[int]:
     """Close every open epoch and return their numbers; each writer starts a new one at its next round."""
-    numbers = [state.epoch for state in epoch_states(ledger) if state.status == "open"]
-    for number in numbers:
-        close_epoch(ledger.store, number)
-    return numbers
+    return close_epochs(ledger.store, [state.epoch for state in epoch_states(ledger) if state.status == "open"])
 
 
-def rounds_in_play(ledger: RoundLedger, epoch: int) -> list[str]:
-    """Return the ids of an epoch's rounds that are not settled."""
-    found = []
-    for stream in ledger.store.streams(ACCOUNT_STREAM):
-        in_play = ledger.round_in_play(stream.removeprefix(ACCOUNT_STREAM))
-        if in_play is not None and in_play[1].epoch == epoch:
-            found.append(in_play[0])
+def epochs_in_play(ledger: RoundLedger) -> dict[int, list[str]]:
+    """Return the ids of the rounds that are not settled, by their epoch."""
+    found: dict[int, list[str]] = {}
+    for round_id in ledger.store.rounds_in_play():
+        events = ledger.round_events(round_id)
+        opened = parse_event(events[0]) if events else None
+        if not isinstance(opened, RoundOpened):
+            raise RoundUnknown(round_id, "it has no opening")
+        found.setdefault(opened.epoch, []).append(round_id)
     return found
 
 
-def reveal_seed(ledger: RoundLedger, epoch: int) -> str:
+def reveal_seed(ledger: RoundLedger, epoch: int, in_play: Mapping[int, list[str]] | None = None) -> str:
     """Record the seed of a closed epoch for everybody to see and return it in hex.
 
+    `in_play` is what `epochs_in_play` gave after the epoch was closed, for many epochs at once: none opens a round later.
     Raises EpochUnknown, EpochNotRevealable for one that is open or has rounds in play, KeyMismatch, LedgerReadOnly.
     """
     row = ledger.store.epoch(epoch)
@@ -119,9 +130,9 @@ def reveal_seed(ledger: RoundLedger, epoch: int) -> str:
             return revealed.server_seed
     if not row.is_closed:
         raise EpochNotRevealable(epoch, "a closed epoch", "an open one", "close it with `audit seeds rotate`")
-    in_play = rounds_in_play(ledger, epoch)
-    if in_play:
-        raise EpochNotRevealable(epoch, "no round of it in play", ", ".join(in_play[:3]), "finish the round with `audit play`")
+    open_rounds = (epochs_in_play(ledger) if in_play is None else in_play).get(epoch)
+    if open_rounds:
+        raise EpochNotRevealable(epoch, "no round of it in play", ", ".join(open_rounds[:3]), "finish the round with `audit play`")
     seed = ledger.seed_of(epoch).hex()
     revealed = SeedRevealed(epoch=epoch, server_seed=seed, revealed_at_us=now_us())
     ledger.store.append_events(stream, len(events) + 1, [event_bytes(revealed)])

@@ -1,7 +1,7 @@
 """The keys folder (`record/1`, item 8): `log.key` signs, `log.vkey` is for whoever checks, `seeds.key` seals the seeds.
 
-Files are made for the owner only and never replaced, but by a rotation (`checkpoints.py`), which keeps the old key under
-its key id. A folder that keys are written to is the operator's to back up.
+Files are made for the owner only and never replaced, but by a rotation (`checkpoints.py`, `seed_keys.py`), which keeps the
+old key under its key id. A folder that keys are written to is the operator's to back up.
 """
 
 import base64
@@ -121,12 +121,15 @@ def _read(path: Path, expected: str) -> bytes:
         raise KeyUnreadable(str(path), expected, error.strerror or type(error).__name__) from error
 
 
-def load_seed_key(folder: Path) -> bytes:
-    """Return the 32 bytes under which seeds are sealed; raises KeyMissing or KeyUnreadable."""
+def load_seed_key(folder: Path, name: str = SEEDS_KEY) -> bytes:
+    """Return the 32 bytes under which seeds are sealed, of the key in force unless another is named.
+
+    Raises KeyMissing or KeyUnreadable.
+    """
     expected = f"{_KEY_BYTES} bytes"
-    content = _read(folder / SEEDS_KEY, expected)
+    content = _read(folder / name, expected)
     if len(content) != _KEY_BYTES:
-        raise KeyUnreadable(str(folder / SEEDS_KEY), expected, f"{len(content)} bytes")
+        raise KeyUnreadable(str(folder / name), expected, f"{len(content)} bytes")
     return content
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "LedgerCreated",
     "RoundOpened",
     "RoundSettled",
+    "SeedKeyRotated",
     "SeedRevealed",
     "parse_lifecycle_event",
 ]
@@ -165,6 +166,15 @@ class BuildRegistered(RecordedEvent):
     registered_at_us: TimeUs
 
 
+class SeedKeyRotated(RecordedEvent):
+    """Another key seals the seeds from here on; every epoch that was open is closed in the same transaction."""
+
+    kind: Literal["seed_key_rotated"] = "seed_key_rotated"
+    old_key_id: Hash  # SHA-256 over "seed-key/1" and the 32 bytes of the key; names a key, shows nothing of it
+    new_key_id: Hash
+    rotated_at_us: TimeUs
+
+
 LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_opened": RoundOpened,
     "round_settled": RoundSettled,
@@ -176,6 +186,7 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "ledger_created": LedgerCreated,
     "key_rotated": KeyRotated,
     "build_registered": BuildRegistered,
+    "seed_key_rotated": SeedKeyRotated,
 }
 
 

@@ -75,6 +75,7 @@ class Statements:
             ),
             "epoch_last": "SELECT MAX(epoch) FROM epochs",
             "round": "SELECT round_id, account_ref, game, external_ref, idempotency_key, status, version FROM rounds WHERE round_id = ?",
+            "in_play": "SELECT round_in_play FROM accounts WHERE round_in_play <> '' ORDER BY account_ref",
             "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
             "prefix": " UNION ".join(bounds[:3]) + " ORDER BY 1 LIMIT ?",
             "streams": " UNION ".join(bounds[3:]) + " ORDER BY 1",
@@ -224,6 +225,11 @@ class Reading:
                 return None
             row = cursor.execute(self.reads["text"], (text_hash,)).fetchone()
         return TextRow._make(row) if row else None
+
+    def rounds_in_play(self) -> list[str]:
+        """Return the ids of the rounds that hold an account's slot, in the order of the accounts."""
+        with self._reading() as cursor:
+            return [row[0] for row in cursor.execute(self.reads["in_play"], ()).fetchall()]
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""

@@ -31,8 +31,14 @@ class _Epoch:
     sealed_seed_hash: str
     writer_ref: str
     leaf_index: int
-    next_nonce: int = 0
+    account_ref: str
+    round_count: int = 0
+    next_nonce: int = 0  # after the last one recorded; it and the count differ where a nonce is wrong
     is_closed: bool = False
+
+    def opened_count(self, found: object) -> int:
+        """Return the number of rounds to hold one that was found against: by the count, or by the nonces, as it may be right."""
+        return self.next_nonce if found == self.next_nonce else self.round_count
 
 
 @dataclass
@@ -53,6 +59,8 @@ class Recomputed:
     def __init__(self) -> None:
         self.accounts: dict[str, _Account] = {}
         self.epochs: dict[int, _Epoch] = {}
+        self._committed: dict[str, int] = {}  # commitment to epoch
+        self._ending: set[int] = set()  # epochs open when the seed key was rotated, which closes them
         self.rounds: dict[str, _Round] = {}  # in play
         self.settled = _SettledRounds()
         self.builds = RecomputedBuilds()
@@ -84,6 +92,8 @@ class Recomputed:
                 yield from self._reveal_seed(stream, values)
             elif kind == "build_registered":
                 yield from self.builds.register(stream, values)
+            elif kind == "seed_key_rotated":
+                self._ending = {number for number, epoch in self.epochs.items() if not epoch.is_closed}
             elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
                 yield "ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"
             elif wanted == "round" and version == 1:
@@ -116,12 +126,17 @@ class Recomputed:
             return
         if values["seed_commitment"] != epoch.seed_commitment:
             yield "seed_commitment", f"commitment of epoch {values['epoch']}", epoch.seed_commitment, values["seed_commitment"]
-        if values["nonce"] != epoch.next_nonce:
+        if epoch.account_ref not in ("", values["account_ref"]):
+            yield "epoch_account", f"account of epoch {values['epoch']}", epoch.account_ref, values["account_ref"]
+        if values["nonce"] not in (epoch.next_nonce, epoch.round_count):
             code = "nonce_used_twice" if values["nonce"] < epoch.next_nonce else "nonce_skipped"
             yield code, f"nonce in epoch {values['epoch']}", str(epoch.next_nonce), str(values["nonce"])
         if epoch.is_closed:
             yield "epoch_closed", f"epoch {values['epoch']} of round_opened", "one that is open", "one closed before"
-        epoch.next_nonce = max(epoch.next_nonce, values["nonce"] + 1)
+        elif values["epoch"] in self._ending:
+            self._ending.discard(values["epoch"])  # one cause, however many rounds
+            yield "epoch_outdated", f"epoch {values['epoch']} of round_opened", "one under the seed key in force", "one of the key before"
+        epoch.round_count, epoch.next_nonce = epoch.round_count + 1, values["nonce"] + 1
 
     def _settle_round(self, round_id: str, version: int, values: dict[str, Any]) -> Iterator[EventFault]:
         round_ = self.rounds.pop(round_id, None)
@@ -150,18 +165,28 @@ class Recomputed:
         account.balance_minor, account.version = values["balance_after_minor"], version
 
     def _commit_epoch(self, stream: str, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
-        number = values["epoch"]
+        number, commitment, ref = values["epoch"], values["seed_commitment"], values["account_ref"]
         if stream != f"{EPOCH_STREAM}{number}":
             yield "epoch_stream", "stream of epoch_committed", f"{EPOCH_STREAM}{number}", stream
-        self.epochs[number] = _Epoch(values["seed_commitment"], values["sealed_seed_hash"], values["writer_ref"], leaf.leaf_index)
+            number = int(stream.removeprefix(EPOCH_STREAM))
+        if number in self.epochs:
+            yield "epoch_twice", f"commitments of epoch {number}", f"one, {self.epochs[number].seed_commitment}", f"another, {commitment}"
+            return
+        if ref and ref not in self.accounts:
+            yield "account_unknown", "account of epoch_committed", "an account that was opened", ref
+        other = self._committed.setdefault(commitment, number)
+        if other != number:
+            yield "commitment_twice", f"commitment of epoch {number}", "one of its own", f"that of epoch {other}"
+        self.epochs[number] = _Epoch(commitment, values["sealed_seed_hash"], values["writer_ref"], leaf.leaf_index, ref)
 
     def _close_epoch(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
         epoch = self.epochs.get(values["epoch"])
         if epoch is None or stream != f"{EPOCH_STREAM}{values['epoch']}":
             yield "epoch_unknown", "epoch_closed", "an epoch committed to before", stream
             return
-        if values["round_count"] != epoch.next_nonce:
-            yield "epoch_rounds", f"rounds of epoch {values['epoch']}", str(epoch.next_nonce), str(values["round_count"])
+        count = epoch.opened_count(values["round_count"])
+        if values["round_count"] != count:
+            yield "epoch_rounds", f"rounds of epoch {values['epoch']}", str(count), str(values["round_count"])
         epoch.is_closed = True
 
     def _reveal_seed(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
@@ -201,8 +226,10 @@ class Recomputed:
         for number, commitment, sealed, writer, nonce, closed in connection.execute(statement):
             rows[number] = (commitment, hashlib.sha256(sealed or b"").hexdigest(), writer, nonce, closed)
         for number, epoch in self.epochs.items():
-            wanted = (epoch.seed_commitment, epoch.sealed_seed_hash, epoch.writer_ref, epoch.next_nonce, int(epoch.is_closed))
-            yield from _compare_row(f"epochs {number}", f"{EPOCH_STREAM}{number}", names, wanted, rows.pop(number, None))
+            row = rows.pop(number, None)
+            count = epoch.opened_count(row[3] if row is not None else None)
+            wanted = (epoch.seed_commitment, epoch.sealed_seed_hash, epoch.writer_ref, count, int(epoch.is_closed))
+            yield from _compare_row(f"epochs {number}", f"{EPOCH_STREAM}{number}", names, wanted, row)
         for number in rows:
             yield "row_extra", f"epochs {number}", f"{EPOCH_STREAM}{number}", "no row without an epoch_committed", "one"
 

@@ -16,7 +16,7 @@ from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import format_amount
 from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts
 from ledger.references import now_us
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
 
 __all__ = ["Recording", "TreeEnd", "WriteStatements", "write_statements"]
@@ -30,6 +30,7 @@ class WriteStatements(NamedTuple):
     select_account_opening: str
     select_epoch: str
     select_epoch_next: str
+    select_epochs_open: str
     select_last_version: str
     select_round: str
     create_texts: str
@@ -55,6 +56,7 @@ _STATEMENTS = WriteStatements(
     "(SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
+    select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
     select_round="SELECT r.status, r.version, r.account_ref, a.balance_minor "
     "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
@@ -209,15 +211,31 @@ class Recording(Reading):
             self._append(cursor, f"{EPOCH_STREAM}{epoch}", 1, [event_of(epoch, now)], now)
         return epoch
 
-    def close_epoch(self, epoch: int, event_of: Callable[[int, int], EventBytes]) -> None:
-        """Close an epoch unless it is closed."""
+    def close_epochs(self, epochs: Sequence[int], closed_of: Callable[[int, int, int], EventBytes]) -> list[int]:
+        """Close those of these epochs that are open and return their numbers."""
         with self._writing as cursor:
+            return self._close_epochs(cursor, epochs, closed_of)
+
+    def _close_epochs(self, cursor: Cursor, epochs: Sequence[int], closed_of: Callable[[int, int, int], EventBytes]) -> list[int]:
+        closed = []
+        for epoch in epochs:
             row = cursor.execute(self.writes.select_epoch, (epoch,)).fetchone()
             if row is None:
-                return
+                continue
             now = self.clock()
             cursor.execute(self.writes.update_epoch_closing, (epoch,))
-            self._append(cursor, f"{EPOCH_STREAM}{epoch}", 2, [event_of(row[0], now)], now)
+            self._append(cursor, f"{EPOCH_STREAM}{epoch}", 2, [closed_of(epoch, row[0], now)], now)
+            closed.append(epoch)
+        return closed
+
+    def rotate_seed_key(self, event_of: Callable[[int], EventBytes], closed_of: Callable[[int, int, int], EventBytes]) -> list[int]:
+        """Add an event to the ledger's own stream and close every open epoch; return their numbers."""
+        with self._writing as cursor:
+            version = cursor.execute(self.writes.select_last_version, (LEDGER_STREAM,)).fetchone()[0] + 1
+            now = self.clock()
+            self._append(cursor, LEDGER_STREAM, version, [event_of(now)], now)
+            epochs = [row[0] for row in cursor.execute(self.writes.select_epochs_open, ()).fetchall()]
+            return self._close_epochs(cursor, epochs, closed_of)
 
     def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""

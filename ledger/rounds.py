@@ -23,7 +23,7 @@ from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
 from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, check_same_bet, check_terms
 from ledger.codec import LedgerMapper, event_bytes, parse_event
 from ledger.creation import create_ledger, ledger_env
-from ledger.epochs import WriterEpochs
+from ledger.epochs import Commitment, EpochOwner, WriterEpochs
 from ledger.errors import AccountUnknown, EpochEnded, KeyMismatch, LedgerEmpty, RoundAmbiguous, RoundNotOpen, RoundUnknown, TextInvalid
 from ledger.keys import default_keys_dir, load_seed_key
 from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
@@ -60,26 +60,31 @@ class RoundLedger(Application[str]):
     A place is a path, or the address of a database on a PostgreSQL server: `postgresql://…`, as text or as a DatabaseAddress.
     """
 
-    def __init__(self, path: LedgerPlace, seed_key: bytes | None = None) -> None:
+    def __init__(self, path: LedgerPlace, keys_dir: Path | None = None, epoch_of: EpochOwner = "writer") -> None:
         self.path = path
-        super().__init__(ledger_env(path, is_writable=seed_key is not None))
+        super().__init__(ledger_env(path, is_writable=keys_dir is not None))
         self.profile: Profile | None = None  # the default one
         self._round_ids = RoundIds()
-        self._epochs = WriterEpochs(self.store, seed_key, where=str(path))
+        self._epochs = WriterEpochs(self.store, keys_dir, where=str(path), owner=epoch_of)
         self._is_closed = False
 
     @classmethod
-    def create(cls, place: str | LedgerPlace, keys_dir: Path | None = None) -> Self:
+    def create(cls, place: str | LedgerPlace, keys_dir: Path | None = None, *, epoch_of: EpochOwner = "writer") -> Self:
         """Make a new ledger and its keys and open it for writing; raises LedgerExists, KeysExist, LedgerUnwritable."""
         path = ledger_place(place)
         create_ledger(path, keys_dir or default_keys_dir(path))
-        return cls.open_for_writing(path, keys_dir)
+        return cls.open_for_writing(path, keys_dir, epoch_of=epoch_of)
 
     @classmethod
-    def open_for_writing(cls, place: str | LedgerPlace, keys_dir: Path | None = None) -> Self:
-        """Open a ledger to record in it; raises LedgerMissing and its kin, KeyMissing, KeyUnreadable."""
+    def open_for_writing(cls, place: str | LedgerPlace, keys_dir: Path | None = None, *, epoch_of: EpochOwner = "writer") -> Self:
+        """Open a ledger to record in it; raises LedgerMissing and its kin, KeyMissing, KeyUnreadable.
+
+        Rounds are opened under epochs of this writer, or under one of each account's own (`rng/1`, item 1).
+        """
         path = _checked(place)
-        return cls(path, load_seed_key(keys_dir or default_keys_dir(path)))
+        folder = keys_dir or default_keys_dir(path)
+        load_seed_key(folder)  # before anything is opened
+        return cls(path, folder, epoch_of)
 
     @classmethod
     def open_for_reading(cls, place: str | LedgerPlace) -> Self:
@@ -110,7 +115,7 @@ class RoundLedger(Application[str]):
         return recorder
 
     def close(self) -> None:
-        """Close the writer's epoch and the file."""
+        """Close the writer's epochs and the file."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -154,7 +159,7 @@ class RoundLedger(Application[str]):
         bet = Bet(account_ref, game.rules.game, mode, bet_minor, **terms)
         check_terms(bet)
         while True:
-            draft = Draft(bet, game, self._epochs.current(), self.profile or default_profile())
+            draft = Draft(bet, game, self._epochs.current(account_ref), self.profile or default_profile())
             try:
                 row = self.store.open_round(draft.opening(self._round_ids.next()), draft.event_of)
             except EpochEnded:
@@ -253,6 +258,14 @@ class RoundLedger(Application[str]):
         opened = self._reopened(round_id, events[0].data)
         check_game(opened, game)
         return self._play_opened(opened, game, choices)
+
+    def commitment(self, account_ref: str) -> Commitment:
+        """Return the commitment that the account's next round will be opened under, made now where there is none.
+
+        For the player to see before choosing a client seed; when the epoch is spent or closed, another takes its place.
+        Raises AccountUnknown, KeyMismatch, LedgerReadOnly.
+        """
+        return self._epochs.commitment(account_ref)
 
     def seed_of(self, epoch: int) -> bytes:
         """Return the seed of an epoch, whoever started it; raises EpochUnknown, KeyMismatch, LedgerReadOnly."""

@@ -16,12 +16,13 @@ _NONCE_BYTES = 12
 
 
 class SeedEpoch:
-    """An epoch that this process may open rounds under. Its text never shows the seed."""
+    """An epoch that this process may open rounds under, of any account unless it is one's own. Its text never shows the seed."""
 
-    __slots__ = ("commitment", "number", "seed")
+    __slots__ = ("account_ref", "commitment", "number", "seed")
 
-    def __init__(self, number: int, seed: bytes) -> None:
+    def __init__(self, number: int, seed: bytes, account_ref: str = "") -> None:
         self.number = number
+        self.account_ref = account_ref
         self.seed = seed
         self.commitment = seed_commitment(seed)
 

@@ -157,8 +157,17 @@ class Store(Protocol):
     def start_epoch(self, seed_commitment: str, sealed_seed: bytes, writer_ref: str, event_of: Callable[[int, int], EventBytes]) -> int:
         """Add an epoch and return its number; `event_of` is called with the number and the time."""
 
-    def close_epoch(self, epoch: int, event_of: Callable[[int, int], EventBytes]) -> None:
-        """Close an epoch unless it is closed; `event_of` is called with its number of rounds and the time."""
+    def close_epochs(self, epochs: Sequence[int], closed_of: Callable[[int, int, int], EventBytes]) -> list[int]:
+        """Close those of these epochs that are open and return their numbers.
+
+        `closed_of` is called with an epoch's number, its number of rounds and the time.
+        """
+
+    def rotate_seed_key(self, event_of: Callable[[int], EventBytes], closed_of: Callable[[int, int, int], EventBytes]) -> list[int]:
+        """Add an event to the ledger's own stream and close every open epoch; return their numbers.
+
+        `event_of` is called with the time, `closed_of` as by `close_epochs`.
+        """
 
     def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost; `event_of` is called with the account, the nonce and the time.
@@ -196,6 +205,9 @@ class Store(Protocol):
 
     def text(self, text_hash: str) -> TextRow | None:
         """Return the row of a text; None also where it was erased."""
+
+    def rounds_in_play(self) -> list[str]:
+        """Return the ids of the rounds that hold an account's slot, in the order of the accounts."""
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""

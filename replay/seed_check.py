@@ -9,11 +9,11 @@ from engines.canonical import CanonicalFormError
 from engines.rng import round_key, round_key_commitment, seed_commitment
 from ledger.codec import parse_event
 from ledger.errors import LedgerError
-from ledger.keys import load_seed_key
-from ledger.lifecycle_events import EpochCommitted, RoundOpened, SeedRevealed
+from ledger.lifecycle_events import EpochClosed, EpochCommitted, RoundOpened, SeedRevealed
 from ledger.rounds import RoundLedger
-from ledger.seeds import unseal_seed
+from ledger.seed_keys import SeedKeys
 from ledger.store import EPOCH_STREAM
+from replay.nonces import check_nonce
 from replay.record_check import check_record
 from replay.verdict import Check, Finding
 
@@ -28,118 +28,138 @@ class SeedCheck(NamedTuple):
     key: bytes | None
 
 
-class SealedSeeds:
-    """The seeds of one ledger, opened as they are asked for with the seed key in `keys_dir`.
+class _Epoch(NamedTuple):
+    """What the record says of an epoch: its first event, that event's leaf, and why it cannot be relied on, where it cannot."""
 
-    Without that key no seed opens: checks are then `not_run`, and say why.
+    committed: EpochCommitted | None
+    leaf_index: int
+    fault: str
+    closed_leaf: int = -1  # -1 while it is open
+    revealed: bytes | None = None
+
+
+class SealedSeeds:
+    """The seeds of one ledger, opened as they are asked for with the seed keys in `keys_dir`.
+
+    Without those no seed opens: checks are then `not_run`, and say why.
     """
 
     def __init__(self, ledger: RoundLedger, keys_dir: Path, round_keys: Mapping[str, bytes] | None = None) -> None:
         self._ledger = ledger
         self._round_keys = round_keys or {}
-        self._seed_key: bytes | None = None
+        self._seed_keys: SeedKeys | None = None
         self._reason = ""
         self._seeds: dict[int, tuple[bytes | None, str]] = {}
-        self._commitments: dict[int, tuple[EpochCommitted | None, int, str]] = {}
+        self._epochs: dict[int, _Epoch] = {}
         try:
-            self._seed_key = load_seed_key(keys_dir)
+            self._seed_keys = SeedKeys(keys_dir)
         except LedgerError as error:
             self._reason = f"key sealed: {error}"
 
-    def check(self, round_id: str, opened: RoundOpened, opened_leaf: int) -> SeedCheck:
+    def check(self, round_id: str, opened: RoundOpened, opened_leaf: int, *, is_epoch_followed: bool = True) -> SeedCheck:
         """Return whether the round's key is the one committed to, under a seed committed to before the round's own leaf.
 
-        The key comes from the seed where that opens or has been revealed, else from the round keys given.
+        The key comes from the seed where that opens or has been revealed, else from the round keys given. The nonce is
+        held against the rounds before it unless `is_epoch_followed` says that somebody follows the nonces of all rounds.
         """
-        findings = self._check_commitment(opened, opened_leaf)
+        findings = self._check_epoch(opened, opened_leaf)
         seed, reason = self._seed(opened.epoch)
+        key = given = self._round_keys.get(round_id)
         if seed is not None:
-            key: bytes | None = round_key(seed, opened.game, opened.client_seed, opened.nonce)
+            key = round_key(seed, opened.game, opened.client_seed, opened.nonce)
             shown = "the seed has the commitment recorded before the bet, the round key its own"
         else:
-            key = self._round_keys.get(round_id)
             shown = "the round key that was released has its commitment; the seed itself is not shown"
-        if key is None:
-            check = Check("seed", "fail", findings[0].message) if findings else Check("seed", "not_run", reason)
-            return SeedCheck(check, findings, None)
-        commitment = round_key_commitment(key)
-        if commitment != opened.round_key_commitment:
-            where = f"round key of nonce {opened.nonce} in epoch {opened.epoch}"
-            findings.append(_finding("round_key", where, opened.round_key_commitment, commitment))
+        if key is not None:
+            findings += _check_keys(opened, key, given)
+        if not findings and opened_leaf >= 0 and not is_epoch_followed:
+            findings += check_nonce(self._ledger, opened, opened_leaf, self._epoch(opened.epoch).leaf_index)
         if findings:
             return SeedCheck(Check("seed", "fail", findings[0].message), findings, key)
+        if key is None:
+            return SeedCheck(Check("seed", "not_run", reason), findings, None)
         return SeedCheck(Check("seed", "pass", f"epoch {opened.epoch}, nonce {opened.nonce}: {shown}"), findings, key)
 
-    def _check_commitment(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
-        """Hold the round against its epoch's `epoch_committed`: same commitment, recorded earlier, and the seed it sealed."""
-        committed, leaf_index, fault = self._committed(opened.epoch)
+    def _check_epoch(self, opened: RoundOpened, opened_leaf: int) -> list[Finding]:
+        """Hold the round against its epoch: same commitment, made before the bet, for this account, and the seed it sealed."""
+        epoch = self._epoch(opened.epoch)
+        committed = epoch.committed
         where = f"commitment of epoch {opened.epoch}"
         if committed is None:
-            return [_finding("epoch_missing", where, "an epoch_committed in the record", fault)]
-        if fault:
-            return [_finding("epoch_altered", where, "the bytes that its leaf is over", fault)]
+            return [_finding("epoch_missing", where, "an epoch_committed in the record", epoch.fault)]
+        if epoch.fault:
+            return [_finding("epoch_altered", where, "the bytes that its leaf is over", epoch.fault)]
         if committed.seed_commitment != opened.seed_commitment:
             return [_finding("seed_commitment", where, committed.seed_commitment, opened.seed_commitment)]
-        if leaf_index >= opened_leaf >= 0:
-            return [_finding("commitment_late", where, f"a leaf before {opened_leaf}", f"leaf {leaf_index}")]
+        if epoch.leaf_index >= opened_leaf >= 0:
+            return [_finding("commitment_late", where, f"a leaf before {opened_leaf}", f"leaf {epoch.leaf_index}")]
+        if opened_leaf > epoch.closed_leaf >= 0:
+            where = f"end of epoch {opened.epoch}"
+            return [_finding("epoch_closed", where, f"a leaf behind {opened_leaf}", f"leaf {epoch.closed_leaf}")]
+        if committed.account_ref not in ("", opened.account_ref):
+            return [_finding("epoch_account", f"account of epoch {opened.epoch}", committed.account_ref, opened.account_ref)]
+        if epoch.revealed is not None and seed_commitment(epoch.revealed) != committed.seed_commitment:
+            where = f"commitment of the seed revealed for epoch {opened.epoch}"
+            return [_finding("revealed_seed", where, committed.seed_commitment, seed_commitment(epoch.revealed))]
         row = self._ledger.store.epoch(opened.epoch)
         found = hashlib.sha256(row.sealed_seed).hexdigest() if row is not None else "none"
         if found != committed.sealed_seed_hash:
             return [_finding("sealed_seed", f"sealed seed of epoch {opened.epoch}", committed.sealed_seed_hash, found)]
         return []
 
-    def _committed(self, epoch: int) -> tuple[EpochCommitted | None, int, str]:
-        """Return the epoch's first event, its leaf, and what is wrong with it."""
-        if epoch not in self._commitments:
-            self._commitments[epoch] = self._read_committed(f"{EPOCH_STREAM}{epoch}")
-        return self._commitments[epoch]
+    def _epoch(self, epoch: int) -> _Epoch:
+        if epoch not in self._epochs:
+            self._epochs[epoch] = self._read_epoch(f"{EPOCH_STREAM}{epoch}")
+        return self._epochs[epoch]
 
-    def _read_committed(self, stream: str) -> tuple[EpochCommitted | None, int, str]:
-        """Return the event, its leaf, and why it cannot be relied on: empty where its bytes are those of its leaf."""
+    def _read_epoch(self, stream: str) -> _Epoch:
         record = next(iter(self._ledger.store.records_of([stream])))
         if not record.events or not record.appends:
-            return None, -1, "none"
+            return _Epoch(None, -1, "none")
         faults = check_record(record)
         try:
-            event = parse_event(record.events[0])
+            first, *others = [parse_event(row) for row in record.events]
         except (CanonicalFormError, LedgerError) as error:
-            return None, -1, f"one that cannot be read ({error})"
-        if not isinstance(event, EpochCommitted):
-            return None, -1, record.events[0].topic
-        return event, record.appends[0].leaf_index, faults[0].message if faults else ""
+            return _Epoch(None, -1, f"one that cannot be read ({error})")
+        if not isinstance(first, EpochCommitted):
+            return _Epoch(None, -1, record.events[0].topic)
+        closed_leaf, revealed = -1, None
+        for place, event in enumerate(others, start=2):
+            if isinstance(event, EpochClosed):
+                closed_leaf = next((leaf.leaf_index for leaf in record.appends if leaf.version_first <= place <= leaf.version_last), -1)
+            elif isinstance(event, SeedRevealed):
+                revealed = bytes.fromhex(event.server_seed)
+        return _Epoch(first, record.appends[0].leaf_index, faults[0].message if faults else "", closed_leaf, revealed)
 
     def _seed(self, epoch: int) -> tuple[bytes | None, str]:
         if epoch not in self._seeds:
-            revealed = self._revealed(epoch)
-            if revealed is not None:
+            committed, revealed = self._epoch(epoch).committed, self._epoch(epoch).revealed
+            if committed is not None and revealed is not None and seed_commitment(revealed) == committed.seed_commitment:
                 self._seeds[epoch] = revealed, ""
-            elif self._seed_key is None:
+            elif self._seed_keys is None:
                 self._seeds[epoch] = None, self._reason
             else:
-                self._seeds[epoch] = self._unseal(epoch, self._seed_key)
+                self._seeds[epoch] = self._unseal(epoch, self._seed_keys)
         return self._seeds[epoch]
 
-    def _revealed(self, epoch: int) -> bytes | None:
-        """Return the seed that the record itself shows for an epoch; one that has not the commitment is none."""
-        for row in self._ledger.store.stream_events(f"{EPOCH_STREAM}{epoch}"):
-            try:
-                event = parse_event(row)
-            except (CanonicalFormError, LedgerError):
-                continue
-            if isinstance(event, SeedRevealed):
-                seed = bytes.fromhex(event.server_seed)
-                committed, _, _ = self._committed(epoch)
-                return seed if committed is not None and seed_commitment(seed) == committed.seed_commitment else None
-        return None
-
-    def _unseal(self, epoch: int, seed_key: bytes) -> tuple[bytes | None, str]:
+    def _unseal(self, epoch: int, seed_keys: SeedKeys) -> tuple[bytes | None, str]:
         row = self._ledger.store.epoch(epoch)
         if row is None:
             return None, f"epoch {epoch} has no sealed seed in this ledger"
         try:
-            return unseal_seed(row.sealed_seed, bytes.fromhex(row.seed_commitment), seed_key, epoch=epoch), ""
+            return seed_keys.unseal(row.sealed_seed, bytes.fromhex(row.seed_commitment), epoch=epoch), ""
         except (LedgerError, ValueError) as error:
             return None, str(error)
+
+
+def _check_keys(opened: RoundOpened, key: bytes, given: bytes | None) -> list[Finding]:
+    """Hold the round's key, and one that was released for it, against the commitment in the record."""
+    where = f"round key of nonce {opened.nonce} in epoch {opened.epoch}"
+    if round_key_commitment(key) != opened.round_key_commitment:
+        return [_finding("round_key", where, opened.round_key_commitment, round_key_commitment(key))]
+    if given not in (None, key):
+        return [_finding("round_key", f"released {where}", opened.round_key_commitment, round_key_commitment(given or b""))]
+    return []
 
 
 def _finding(code: str, where: str, want: str, got: str) -> Finding:

@@ -50,7 +50,8 @@ class Verifier:
 
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
-    `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once.
+    `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once, and
+    follows the nonces of all epochs.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Verifier:
         else:
             opened_leaf = record.appends[0].leaf_index if record.appends else -1
             build_findings = self._builds.check(opened, opened_leaf)
-            seed = self._seeds.check(record.round_id, opened, opened_leaf)
+            seed = self._seeds.check(record.round_id, opened, opened_leaf, is_epoch_followed=self._anchors is None)
             checks["seed"] = seed.check
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
             findings = record_findings + build_findings + seed.findings + weighed

@@ -1,8 +1,8 @@
-"""What holds of a ledger as a whole, beside its rounds one by one: root, other streams, balances."""
+"""What holds of a ledger as a whole, beside its rounds one by one: root, other streams, nonces, balances."""
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from engines.canonical import CanonicalFormError
 from ledger.codec import parse_event
@@ -12,6 +12,7 @@ from ledger.merkle import root_of_leaves
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, LeafRow, RoundRecord, Tree
 from replay.anchors import compare
+from replay.nonces import NonceOrder
 from replay.reconcile import AccountFact, reconcile_account
 from replay.record_check import check_record
 from replay.verdict import Finding
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["check_whole_ledger"]
 
+# By account: what moves its balance, with the leaf of each.
+Facts: TypeAlias = dict[str, list[tuple[int, AccountFact]]]
 LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1")
 
 
-def check_whole_ledger(plan: "BulkPlan", summary: "BulkSummary", unclean_ids: set[str]) -> None:
+def check_whole_ledger(plan: "BulkPlan", summary: "BulkSummary", unclean_ids: set[str], seed_failed_ids: set[str]) -> None:
     """Add to the summary what holds, or does not, of the ledger as a whole.
 
-    `unclean_ids` are rounds with findings of their own, which are not named again.
+    `unclean_ids` are rounds with findings of their own, which are not named again; `seed_failed_ids` those whose seed
+    check has failed, whose nonce is not.
     """
     ledger = RoundLedger.open_for_reading(plan.path)
     try:
@@ -36,7 +40,10 @@ def check_whole_ledger(plan: "BulkPlan", summary: "BulkSummary", unclean_ids: se
         summary.ledger_findings.extend(summary.comparison.findings)
         if plan.is_whole:
             summary.ledger_findings.extend(_check_other_streams(ledger))
-            summary.ledger_findings.extend(_check_balances(ledger, plan.tree_size, unclean_ids))
+        facts: Facts = {}
+        summary.ledger_findings.extend(_check_rounds(ledger, plan, seed_failed_ids, facts))
+        if plan.is_whole:
+            summary.ledger_findings.extend(_check_balances(ledger, plan.tree_size, facts, unclean_ids))
     finally:
         ledger.close()
     summary.finding_count += len(summary.ledger_findings)
@@ -81,14 +88,27 @@ def _check_other_streams(ledger: RoundLedger) -> Iterator[Finding]:
             yield finding._replace(where=where, message=f"{where}: want {finding.want}, got {finding.got}")
 
 
-def _check_balances(ledger: RoundLedger, tree_size: int, unclean_ids: set[str]) -> Iterator[Finding]:
-    """Yield where an account's balances do not follow from its movements in the order of the record, up to `tree_size` leaves.
+def _check_rounds(ledger: RoundLedger, plan: "BulkPlan", seed_failed_ids: set[str], facts: Facts) -> Iterator[Finding]:
+    """Yield where the nonce of a round in the plan does not follow from the rounds of its epoch, and fill `facts`.
 
-    A round that has findings of its own is not named again.
+    All rounds are gone over, whatever the plan is: one that is not in it may have the nonce of one that is.
     """
-    facts: dict[str, list[tuple[int, AccountFact]]] = {}
-    for record in ledger.store.round_records(topics=LIFECYCLE_TOPICS):
-        _add_round(facts, record)
+    streams, order = frozenset(plan.streams), NonceOrder()
+    for record in ledger.store.round_records(topics=LIFECYCLE_TOPICS if plan.is_whole else LIFECYCLE_TOPICS[:1]):
+        opened = _add_round(facts if plan.is_whole else {}, record)
+        if opened is None or not record.appends or record.appends[0].leaf_index >= plan.tree_size:
+            continue
+        for finding in order.take(opened):
+            if record.stream in streams and record.round_id not in seed_failed_ids:
+                where = f"{finding.where} (round {record.round_id})"
+                yield finding._replace(where=where, message=f"{where}: want {finding.want}, got {finding.got}")
+
+
+def _check_balances(ledger: RoundLedger, tree_size: int, facts: Facts, unclean_ids: set[str]) -> Iterator[Finding]:
+    """Yield where an account's balances do not follow from its movements; a round that has findings of its own is not named again.
+
+    `facts` are those of the rounds by account, with the leaf of each; those of the accounts' own streams are added.
+    """
     for stream in ledger.store.streams(ACCOUNT_STREAM):
         _add_account(facts, ledger, stream)
     for account_ref, placed in sorted(facts.items()):
@@ -118,21 +138,23 @@ def _leaf_of(appends: tuple[LeafRow, ...] | list[LeafRow], version: int) -> int:
     return next((append.leaf_index for append in appends if append.version_first <= version <= append.version_last), -1)
 
 
-def _add_round(facts: dict[str, list[tuple[int, AccountFact]]], record: RoundRecord) -> None:
-    account_ref = ""
+def _add_round(facts: Facts, record: RoundRecord) -> RoundOpened | None:
+    """Add what a round does to its account, and return its opening."""
+    opened: RoundOpened | None = None
     for row in record.events:
         try:
             event = parse_event(row)
         except (CanonicalFormError, LedgerError):
             continue
         if isinstance(event, RoundOpened):
-            account_ref = event.account_ref
-        if account_ref and isinstance(event, RoundOpened | RoundSettled):
+            opened = event
+        if opened is not None and isinstance(event, RoundOpened | RoundSettled):
             fact = AccountFact(record.round_id, row.version - 1, event)
-            facts.setdefault(account_ref, []).append((_leaf_of(record.appends, row.version), fact))
+            facts.setdefault(opened.account_ref, []).append((_leaf_of(record.appends, row.version), fact))
+    return opened
 
 
-def _add_account(facts: dict[str, list[tuple[int, AccountFact]]], ledger: RoundLedger, stream: str) -> None:
+def _add_account(facts: Facts, ledger: RoundLedger, stream: str) -> None:
     appends = ledger.store.stream_appends(stream)
     for row in ledger.store.stream_events(stream):
         try:

@@ -164,9 +164,9 @@ def prove_properties(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def prove_kills(options: argparse.Namespace) -> dict[str, Any]:
-    """Writers killed at random points leave no partial round and lose none that was acknowledged."""
-    environment = {**os.environ, "SLOT_AUDIT_KILLS": str(options.kills)}
-    command = [sys.executable, "-m", "pytest", "-q", "tests/ledger", "-k", "kill"]
+    """Writers killed at random points leave no partial round and lose none that was acknowledged; no copy put back deals a nonce twice."""
+    environment = {**os.environ, "SLOT_AUDIT_KILLS": str(options.kills), "SLOT_AUDIT_RESTORES": str(options.kills)}
+    command = [sys.executable, "-m", "pytest", "-q", "tests/ledger", "-k", "kill or restored"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.stderr.write(done.stdout[-8000:])

@@ -28,6 +28,7 @@ LINES_MAX = 20  # more rounds than this are summed up only
 COMPILE_FROM = 200  # rounds for which machine code pays off
 FUNDED_ROUNDS = 1000  # rounds that play money is given for at a time
 CHANNEL = "audit play"
+ASKED = "-"  # as client seed: it is chosen after the commitment is shown
 
 
 class AccountBusyError(Exception):
@@ -56,7 +57,11 @@ def play(
     currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code of the account; EUR for one that is opened.")] = "",
     rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1",
     account: Annotated[str, typer.Option("--account", help="Name of the account; opened where it is not there.")] = "player",
-    client_seed: Annotated[str, typer.Option("--client-seed", help="The player's part of the seed, at most 256 bytes.")] = "",
+    client_seed: Annotated[
+        str,
+        typer.Option("--client-seed", help="The player's part of the seed, at most 256 bytes; - asks once the commitment is shown."),
+    ] = "",
+    epoch_of: Annotated[str, typer.Option("--epoch-of", help="Whose the seed epochs are: writer or account.")] = "writer",
     rules: RulesOption = "",
     ledger: LedgerOption = "ledger.db",
     keys: KeysOption = "",
@@ -70,16 +75,20 @@ def play(
     from ledger.money import check_mode
     from ledger.rounds import RoundLedger
 
+    if epoch_of not in ("writer", "account"):
+        raise UsageError("--epoch-of", "writer or account", epoch_of)
     round_count = parse_count(rounds, "--rounds")
     chosen = game_of_rules(chosen_rules(game, rules)) if rules else installed_game(game)
     check_mode(chosen.rules, mode)
     path = named_ledger(ledger)
-    opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
+    opened = RoundLedger.open_for_writing(path, keys_folder(path, keys), epoch_of="account" if epoch_of == "account" else "writer")
     try:
         bet_minor = _check_bet(opened, chosen.rules, account, currency, mode, bet, client_seed)
         row = _account(opened, account, currency or "EUR")
         with _told(row.account_ref, account):
             _finish_open_round(opened, row.account_ref, chosen)
+        if epoch_of == "account" or client_seed == ASKED:
+            client_seed = _show_commitment(opened, row.account_ref, client_seed)
         if round_count >= COMPILE_FROM:
             _compile(chosen)
         table = _Table(opened, chosen, row, mode, bet_minor, client_seed)
@@ -180,6 +189,27 @@ def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
     with held():
         played = ledger.finish_round(round_id, game)
     note(f"round {played.round_id} was still in play: finished first")
+
+
+def _show_commitment(ledger: Any, account_ref: str, client_seed: str) -> str:
+    """Show what the next round will be opened under, and return the client seed, asked for now where it is not given yet."""
+    from ledger.bets import check_client_seed
+
+    with held():
+        shown = ledger.commitment(account_ref)
+    note(f"epoch {shown.epoch}, commitment {shown.seed_commitment}, next nonce {shown.next_nonce}")
+    if client_seed != ASKED:
+        return client_seed
+    note("client seed, one line:")
+    try:
+        line = sys.stdin.readline()
+    except UnicodeDecodeError as error:
+        raise UsageError("--client-seed", "a line of Unicode text on the standard input", "other bytes") from error
+    if not line:
+        raise UsageError("--client-seed", "a line on the standard input", "its end")
+    client_seed = line.removesuffix("\n")
+    check_client_seed(client_seed)
+    return client_seed
 
 
 def _compile(game: Any) -> None:

@@ -1,4 +1,4 @@
-"""Seed epochs: `seeds list`, `rotate`, `reveal`, `release`."""
+"""Seed epochs: `seeds list`, `rotate`, `reveal`, `release`, `rekey`."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from audit_reports.interruption import held
 from audit_reports.options import (
+    AccountOption,
     JsonOption,
     KeysOption,
     LedgerOption,
@@ -24,32 +26,45 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(no_args_is_help=True, help="Seed epochs: list, close, reveal, and keys of settled rounds.")
+    group = typer.Typer(no_args_is_help=True, help="Seed epochs: list, close, reveal; keys of settled rounds; another seed key.")
     group.command("list")(list_epochs)
     group.command("rotate")(rotate)
     group.command("reveal")(reveal)
     group.command("release")(release)
+    group.command("rekey")(rekey)
     app.add_typer(group, name="seeds")
 
 
-def list_epochs(ledger: LedgerOption = "ledger.db", as_json: JsonOption = False) -> None:
-    """List the seed epochs.
+def list_epochs(account: AccountOption = "", ledger: LedgerOption = "ledger.db", as_json: JsonOption = False) -> None:
+    """List the seed epochs, with the nonce that comes next in an open one.
 
-    Example: audit seeds list
+    With --account those of the account's own: what its player is shown before betting.
+    Example: audit seeds list --account player
     """
     from ledger.disclosure import epoch_states
     from ledger.rounds import RoundLedger
 
     opened = RoundLedger.open_for_reading(named_ledger(ledger))
     try:
-        states = list(epoch_states(opened))
+        states = list(epoch_states(opened, opened.account(account).account_ref if account else ""))
+        names = {ref: opened.store.account_name(ref) or ref for ref in {state.account_ref for state in states} if ref}
     finally:
         opened.close()
     if as_json:
         print_json({"schema": "seeds/1", "epochs": [state._asdict() for state in states]})
         return
-    rows = [(str(state.epoch), state.status, str(state.round_count), state.seed_commitment) for state in states]
-    for line in table(("epoch", "status", "rounds", "commitment"), rows, right=frozenset((0, 2))):
+    rows = [
+        (
+            str(state.epoch),
+            state.status,
+            str(state.round_count),
+            str(state.next_nonce) if state.status == "open" else "",
+            names.get(state.account_ref, "(a writer)"),
+            state.seed_commitment,
+        )
+        for state in states
+    ]
+    for line in table(("epoch", "status", "rounds", "next nonce", "of", "commitment"), rows, right=frozenset((0, 2, 3))):
         print_line(line)
 
 
@@ -82,15 +97,16 @@ def reveal(
     Only where none of the epoch's rounds is in play.
     Example: audit seeds reveal --epoch 3
     """
-    from ledger.disclosure import EpochNotRevealable, epoch_states, reveal_seed
+    from ledger.disclosure import EpochNotRevealable, epoch_states, epochs_in_play, reveal_seed
 
     opened = _open(ledger, keys)
     seeds: dict[int, str] = {}
     try:
         numbers = [epoch] if epoch else [state.epoch for state in epoch_states(opened) if state.status == "closed"]
+        in_play = None if epoch else epochs_in_play(opened)  # looked up once, after those epochs were seen to be closed
         for number in numbers:
             try:
-                seeds[number] = reveal_seed(opened, number)
+                seeds[number] = reveal_seed(opened, number, in_play)
             except EpochNotRevealable as error:
                 if epoch:
                     raise
@@ -145,6 +161,31 @@ def release(
         print_json({"schema": "seeds/1", "released": [key.round_id for key in released], "file": out})
     else:
         print_line(f"{len(released)} round key{'' if len(released) == 1 else 's'} written to {out}")
+
+
+def rekey(ledger: LedgerOption = "ledger.db", keys: KeysOption = "", as_json: JsonOption = False) -> None:
+    """Put a new seed key in place of one that leaked.
+
+    Every open epoch is closed; keys of before stay in the folder, as they open the seeds of their time until these are revealed.
+    Example: audit seeds rekey
+    """
+    from ledger.seed_rotation import rotate_seed_key
+
+    place = named_ledger(ledger)
+    folder = keys_folder(place, keys)
+    opened = _open(ledger, keys)
+    try:
+        with held():
+            exchange = rotate_seed_key(opened.store, folder)
+    finally:
+        opened.close()
+    count = len(exchange.closed_epochs)
+    if as_json:
+        print_json({"schema": "seeds/1", "keys": str(folder), **exchange._asdict()})
+        return
+    print_line(f"seed key {exchange.new_key_id[:16]} in force, in {folder}; {exchange.old_key_id[:16]} is kept beside it")
+    print_line(f"{count} epoch{'' if count == 1 else 's'} closed{': ' if count else ''}{', '.join(map(str, exchange.closed_epochs))}")
+    print_line("copy the folder to every machine that writes to this ledger; reveal what has no round in play with `audit seeds reveal`")
 
 
 def _write(place: Path, released: list[Any]) -> None:

@@ -1,6 +1,10 @@
 """Seed epochs through the command line: closed, revealed, and keys of settled rounds for an auditor."""
 
+import io
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ from engines.registry import installed_game
 from ledger.fsck import check_ledger
 from ledger.rounds import RoundLedger
 from tests.command_line import run
+from tests.conftest import ROOT
 
 Capture = pytest.CaptureFixture[str]
 GAME = installed_game("moonlight-princess")
@@ -151,3 +156,113 @@ def test_a_restored_backup_never_deals_a_nonce_twice(tmp_path: Path) -> None:
             event = restored.play(ref, GAME, "base", 200).opened
             assert (event.seed_commitment, event.nonce) not in used
             used.add((event.seed_commitment, event.nonce))
+
+
+def told(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+
+
+def test_a_player_checks_his_own_rounds_by_the_how_to(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipe of the how-to, run as it stands there, confirms rounds played the player's way, and no altered one."""
+    path, file = tmp_path / "ledger.db", tmp_path / "rounds.jsonl"
+    run(capfd, "init", "--ledger", path)
+    told(monkeypatch, "dice 4 2 6\nnot read\n")
+    play = ("play", "--ledger", path, "--game", GAME.rules.game, "--epoch-of", "account")
+    played = run(capfd, *play, "--client-seed", "-", "--rounds", 5)
+    assert played.status == 0
+    shown = re.search(r"epoch 1, commitment ([0-9a-f]{64}), next nonce 0\nclient seed, one line:\n", played.err)
+    assert shown
+    assert run(capfd, *play, "--account", "other").status == 0
+    seed = run(capfd, "seeds", "reveal", "--epoch", 1, "--ledger", path, "--json").document["revealed"][0]["server_seed"]
+    exported = run(capfd, "export", "--all", "--ledger", path).out
+    page = (ROOT / "docs" / "how-to-check-your-own-rounds.md").read_text()
+    recipe = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    values = {"kept before the bet": shown[1], "chosen after that": "dice 4 2 6", "shown after the reveal": seed, "rounds.jsonl": str(file)}
+    for name, value in values.items():
+        assert f'"{name}"' in recipe
+        recipe = recipe.replace(f'"{name}"', repr(value))
+
+    def checked(text: str, program: str = recipe) -> str:
+        file.write_text(text)
+        done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    assert checked(exported).endswith("5 rounds follow from the seed\n")
+    lines = exported.splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if '"nonce":0' in line.replace(" ", ""))
+    rounds = json.loads(lines[first])["round_id"]
+    assert "a nonce was left out" in checked("".join(line for line in lines if rounds not in line))
+    assert "not the key that was committed to" in checked(
+        re.sub(r'"round_key_commitment": ?"..', lambda found: found[0][:-2] + "zz", exported)
+    )
+    assert "not the client seed that was chosen" in checked(exported.replace("dice 4 2 6", "dice 6 6 6"))
+    assert "another win was paid" in checked(re.sub(r'"total_win_minor": ?[0-9]+', '"total_win_minor":7', exported))
+    assert "the seed leads to another outcome" in checked(re.sub(r'"award_minor": ?[0-9]+', '"award_minor":7', exported))
+    assert "not the seed that was committed to" in checked(exported, recipe.replace(seed, "00" * 32))
+
+
+def test_bad_client_seeds_and_owners(capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client seed asked for must come, and be one that the record takes; epochs are a writer's or an account's."""
+    path = tmp_path / "ledger.db"
+    run(capfd, "init", "--ledger", path)
+    play = ("play", "--ledger", path, "--game", GAME.rules.game)
+    for text, message in (
+        ("", "--client-seed: want a line on the standard input, got 'its end'"),
+        ("x" * 257 + "\n", "client seed: want 256"),
+    ):
+        told(monkeypatch, text)
+        done = run(capfd, *play, "--client-seed", "-")
+        assert done.status == 2
+        assert message in done.err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8"))
+    done = run(capfd, *play, "--client-seed", "-")
+    assert (done.status, "want a line of Unicode text on the standard input" in done.err) == (2, True)
+    done = run(capfd, *play, "--epoch-of", "bank")
+    assert (done.status, "--epoch-of: want writer or account, got 'bank'" in done.err) == (2, True)
+    assert run(capfd, "find", "--ledger", path, "--json").lines[-1].get("rounds", 0) == 0
+
+
+def test_epochs_of_an_account_are_listed(capfd: Capture, tmp_path: Path) -> None:
+    """An open epoch of an account is shown with commitment and next nonce, to whoever has the ledger, without keys."""
+    path = tmp_path / "ledger.db"
+    with RoundLedger.create(path, epoch_of="account") as opened:
+        refs = [opened.open_account(name, "EUR") for name in ("ann", "bob")]
+        for ref in refs:
+            opened.move_funds(ref, 10_000)
+            opened.play(ref, GAME, "base", 200)
+        shown = opened.commitment(refs[1])
+        listed = run(capfd, "seeds", "list", "--account", "bob", "--ledger", path, "--json").document["epochs"]
+        assert listed == [
+            {
+                "epoch": 2,
+                "status": "open",
+                "round_count": 1,
+                "seed_commitment": shown.seed_commitment,
+                "account_ref": refs[1],
+                "next_nonce": 1,
+            }
+        ]
+        lines = run(capfd, "seeds", "list", "--ledger", path).out.splitlines()
+        assert [line.split()[:5] for line in lines[1:]] == [["1", "open", "1", "1", "ann"], ["2", "open", "1", "1", "bob"]]
+    assert run(capfd, "seeds", "list", "--account", "cid", "--ledger", path).status != 0
+
+
+def test_another_seed_key_by_the_command(capfd: Capture, ledger: tuple[Path, list[str], str]) -> None:
+    """`seeds rekey` closes what is open and says what to do; doctor names a folder that is behind; all rounds still verify."""
+    path, _, _ = ledger
+    keys = path.with_name("ledger.db.keys")
+    old = (keys / "seeds.key").read_bytes()
+    done = run(capfd, "seeds", "rekey", "--ledger", path, "--json").document
+    assert done["closed_epochs"] == [2]
+    assert "seed key in force" in run(capfd, "doctor", "--ledger", path).out
+    assert run(capfd, "play", "--ledger", path, "--game", GAME.rules.game, "--account", "ann").status == 0
+    (keys / "seeds.key").write_bytes(old)
+    ill = run(capfd, "doctor", "--ledger", path)
+    assert ill.status == 4
+    assert f"BAD  seed key in force: {done['old_key_id']}, the record names {done['new_key_id']}" in ill.out
+    text = run(capfd, "seeds", "rekey", "--ledger", path)
+    assert text.status == 0
+    assert "0 epochs closed" in text.out
+    assert run(capfd, "verify", "--all", "--ledger", path, "--jobs", 1).status == 0
+    assert run(capfd, "fsck", "--ledger", path).status == 0
+    assert len(run(capfd, "seeds", "reveal", "--ledger", path, "--json").document["revealed"]) == 3

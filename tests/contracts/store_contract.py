@@ -17,6 +17,7 @@ from engines.game import EventBytes
 from engines.registry import installed_builds
 from ledger.builds import register_builds
 from ledger.codec import StreamEvent, event_bytes
+from ledger.disclosure import epoch_states
 from ledger.errors import (
     AccountExists,
     AccountUnknown,
@@ -37,6 +38,7 @@ from ledger.history import build, compare
 from ledger.lifecycle_events import AccountOpened, FundsMoved
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_leaves, root_of_path
 from ledger.rounds import RoundLedger
+from ledger.seed_rotation import rotate_seed_key
 from ledger.texts import salted_text
 from tests.fake_game import FakeGame
 from tests.ledger_files import altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
@@ -411,6 +413,57 @@ class StoreContract:
             fresh = [build._replace(fingerprint="ee" * 32) for build in installed_builds()[:1]]
             (event,) = register_builds(ledger, fresh, "Zoë", "Bob")
             assert ledger.store.text(event.approved_by_hash).content == "Bob"
+        assert whole_ledger_faults(place.ledger) == []
+
+    def test_an_account_has_an_epoch_of_its_own_in_each_writer(self, new_place):
+        """In the account way every account's rounds count their own nonces from 0, anew in each process, as its events and rows say."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ann):
+            bob = ledger.open_account("bob", "EUR")
+            ledger.move_funds(bob, 10_000)
+        dealt = []
+        for _ in range(2):
+            with RoundLedger.open_for_writing(place.ledger, place.keys_dir, epoch_of="account") as writer:
+                shown = writer.commitment(ann)
+                assert writer.commitment(ann) == shown  # nothing is taken by looking
+                for ref in (ann, bob, ann, ann, bob):
+                    event = writer.play(ref, game(), "base", 200).opened
+                    dealt.append((event.epoch, event.account_ref, event.nonce))
+                assert dealt[-5][0] == shown.epoch
+                assert writer.commitment(ann) == shown._replace(next_nonce=3)
+                assert [state.next_nonce for state in epoch_states(writer, ann)][-1] == 3
+                with pytest.raises(AccountUnknown):
+                    writer.play("00" * 16, game(), "base", 200)
+        one, two = (1, ann), (2, bob)
+        assert dealt[:5] == [(*one, 0), (*two, 0), (*one, 1), (*one, 2), (*two, 1)]
+        assert dealt[5:] == [(epoch + 2, ref, nonce) for epoch, ref, nonce in dealt[:5]]
+        with place.open_for_reading() as reader:
+            states = list(epoch_states(reader))
+            assert [(state.status, state.round_count, state.account_ref) for state in states] == [
+                ("closed", 3, ann),
+                ("closed", 2, bob),
+            ] * 2
+            assert [state.epoch for state in epoch_states(reader, bob)] == [2, 4]
+        assert whole_ledger_faults(place.ledger) == []
+
+    def test_another_seed_key_closes_what_is_open_in_one_transaction(self, new_place):
+        """With a new seed key every open epoch of every writer is closed; each goes on under it, and rounds in play are finished."""
+        place = new_place()
+        with new_ledger_at(place) as (first, ann), place.open_for_writing() as second:
+            bob = first.open_account("bob", "EUR")
+            first.move_funds(bob, 10_000)
+            play_some(first, ann, 2)
+            in_play = second.open_round(bob, game(), "base", 200)
+            assert first.store.rounds_in_play() == [in_play.round_id]
+            size = first.store.tree_size()
+            exchange = rotate_seed_key(first.store, place.keys_dir)
+            assert exchange.closed_epochs == [1, 2]
+            assert first.store.tree_size() == size + 3
+            assert second.finish_round(in_play.round_id, game()).opened.epoch == 2  # under the key that is kept
+            assert [writer.play(ref, game(), "base", 200).opened.epoch for writer, ref in ((second, bob), (first, ann))] == [3, 4]
+            assert rotate_seed_key(second.store, place.keys_dir).old_key_id == exchange.new_key_id
+        with place.open_for_writing() as third:
+            assert [len(third.seed_of(epoch)) for epoch in (1, 2, 3, 4)] == [32] * 4
         assert whole_ledger_faults(place.ledger) == []
 
     def test_the_read_model_follows(self, new_place, tmp_path):

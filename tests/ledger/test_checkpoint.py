@@ -334,7 +334,7 @@ def test_a_rotation_cut_short_is_finished_or_never_was(tmp_path, monkeypatch):
                 checkpoints.rotate_log_key(ledger, folder)
         kept = checkpoints.sign_tree(ledger, folder)
         assert checkpoint.verify_note(kept.signed.note, [old_key]) == [old_key]
-        write, calls = checkpoints._write, []
+        write, calls = checkpoints.write_whole, []
         for steps in range(1, 5):
             with monkeypatch.context() as patch:
 
@@ -344,7 +344,7 @@ def test_a_rotation_cut_short_is_finished_or_never_was(tmp_path, monkeypatch):
                         raise Killed
                     write(path, content, mode)
 
-                patch.setattr(checkpoints, "_write", write_some)
+                patch.setattr(checkpoints, "write_whole", write_some)
                 with pytest.raises(Killed):
                     checkpoints.rotate_log_key(ledger, folder)
             calls.clear()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engines.game import EventBytes
+from ledger.epochs import EpochOwner
 from ledger.errors import KeysExist, LedgerEmpty, LedgerLocked, NotALedger
 from ledger.postgres_errors import ConnectionLost, DatabaseMissing, DatabaseUnreachable, LoginRefused
 from ledger.rounds import RoundLedger
@@ -200,3 +201,23 @@ def test_the_ledger_loads_no_driver_for_a_file():
     """Importing the ledger, or opening a file, does not load psycopg."""
     program = "import sys, ledger.rounds, audit_reports.health, audit_reports.options; sys.exit('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("owner", ["writer", "account"])
+def test_a_restored_database_never_deals_a_seed_and_nonce_twice(
+    postgres: PostgresServer, new_place: Callable[[], Place], owner: EpochOwner
+) -> None:
+    """A database put back from an earlier moment starts epochs of its own: every pair of commitment and nonce is dealt once."""
+    place = new_place()
+    with new_ledger_at(place) as (ledger, ref):
+        pass
+    ledger = RoundLedger.open_for_writing(place.ledger, place.keys_dir, epoch_of=owner)
+    dealt = [ledger.play(ref, game(), "base", 200).opened for _ in range(2)]
+    ledger.factory.close()  # as a process that died, for the copy is taken of a database that nobody is connected to
+    ledger._is_closed = True
+    database = str(place.ledger).rpartition("/")[2].partition("?")[0]
+    postgres.execute("postgres", f"CREATE DATABASE {database}_restored TEMPLATE {database}")
+    for restored in (place, Place(postgres.url(f"{database}_restored"), place.keys_dir)):
+        with RoundLedger.open_for_writing(restored.ledger, restored.keys_dir, epoch_of=owner) as ledger:
+            dealt += [ledger.play(ref, game(), "base", 200).opened for _ in range(2)]
+    assert len({(event.seed_commitment, event.nonce) for event in dealt}) == 6

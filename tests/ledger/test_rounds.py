@@ -237,7 +237,7 @@ def test_a_writer_starts_another_epoch_when_its_own_was_closed(tmp_path):
     """Where another process closes a writer's epoch, its next round comes under a new one."""
     with new_ledger(tmp_path) as (ledger, account_ref), RoundLedger.open_for_writing(tmp_path / "ledger.db") as other:
         play_some(ledger, account_ref, 2)
-        other._epochs._current = ledger._epochs._current
+        other._epochs._open = dict(ledger._epochs._open)
         other._epochs.close()
         (round_id,) = play_some(ledger, account_ref, 1)
         opened = events_of(ledger, round_id)[0]
@@ -249,7 +249,7 @@ def test_no_seed_lies_open_in_any_file(tmp_path):
     """Neither seed nor round key stands in the ledger's files, nor in what Python shows of a round or an epoch."""
     with new_ledger(tmp_path) as (ledger, account_ref):
         opened = ledger.open_round(account_ref, game(), "base", 200)
-        epoch = ledger._epochs.current()
+        epoch = ledger._epochs.current(account_ref)
         stored = b"".join(path.read_bytes() for path in tmp_path.glob("ledger.db*") if path.is_file())
         shown = repr(opened) + repr(epoch)
         for secret in (epoch.seed, opened.key):
@@ -371,10 +371,16 @@ def start_process(path, account_ref, *, rounds=-1):
 
 def said(process):
     """What a killed process had said: the opened and the settled rounds."""
-    # A line that the kill cut off was never said.
+    # A line that the kill cut off was never said. Read from the stream itself: `communicate` leaves out what its buffer
+    # took in together with the first line.
+    timer = threading.Timer(60, process.kill)
+    timer.start()
     try:
-        text, _ = process.communicate(timeout=60)
+        with process.stdout as stream:
+            text = stream.read()
+        process.wait()
     finally:
+        timer.cancel()
         process.kill()
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
     return [line[1] for line in lines if line[0] == "open"], [line[1] for line in lines if line[0] == "done"]
