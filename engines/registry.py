@@ -1,6 +1,7 @@
 """The games that are installed, by id and rules version; each is imported when asked for."""
 
-import importlib
+import importlib.util
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +10,16 @@ from engines.fingerprint import engine_fingerprint
 from engines.game import Game
 from engines.rules import GameRules, load_rules
 
-__all__ = ["GAMES", "GameUnknownError", "VersionUnknownError", "game_of_rules", "installed_game", "installed_rules", "rules_versions"]
+__all__ = [
+    "GAMES",
+    "GameUnknownError",
+    "VersionUnknownError",
+    "exact_return",
+    "game_of_rules",
+    "installed_game",
+    "installed_rules",
+    "rules_versions",
+]
 
 _FOLDER = Path(__file__).resolve().parent / "games"
 
@@ -83,6 +93,16 @@ def game_of_rules(rules: GameRules) -> Game:
         state_fields=module.STATE_FIELDS,
         draw_purposes=module.DRAW_PURPOSES,
     )
+
+
+def exact_return(rules: GameRules, mode: str) -> Fraction | None:
+    """Return the RTP of a mode as a fraction, None where the game's return is not known exactly under these readings."""
+    name = f"engines.games.{GAMES[rules.game]}.exact"
+    if importlib.util.find_spec(name) is None or any(reading.value for reading in rules.readings):
+        return None
+    compute = getattr(importlib.import_module(name), "exact_return", None)
+    found: Fraction | None = compute(rules, mode) if compute else None
+    return found
 
 
 @cache

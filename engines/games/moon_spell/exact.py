@@ -6,6 +6,7 @@ so the joint counts of (Moons, line wins) over the full cycle of boards, the law
 values give every figure, also under the win cap. Amounts are hundredths of the bet.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
@@ -15,9 +16,9 @@ from engines.games.moon_spell.game import Tables, build_tables
 from engines.games.moon_spell.rules import Rules
 from engines.jit import arrays_of, compiled, kernel
 
-__all__ = ["Exact", "board_counts", "end_counts", "exact_figures", "exact_return", "respin_counts", "value_sums"]
+__all__ = ["Exact", "board_counts", "end_counts", "exact_figures", "exact_return", "keep_board_counts", "respin_counts", "value_sums"]
 
-LAYOUT_CELLS_MAX = 15
+PAY_STEP = 5  # hundredths of the bet; every pay is a multiple
 
 Law = dict[int, Fraction]
 
@@ -39,68 +40,86 @@ class Exact(NamedTuple):
 
 
 @kernel
-def count_boards(tables: Tables, cells: list[int], stops: list[int], counts: list[int], line_pay_max: int) -> None:
-    """Go once through the full cycle of boards and count them: counts[moons * (line_pay_max + 1) + line pay in steps of 5]."""
+def show_reel(tables: Tables, cells: list[int], reel: int, stop: int) -> None:
+    """Write the window of a reel that stands at `stop` into `cells`."""
+    strip = tables.base_strip_set * tables.reel_count + reel
+    start, length = tables.strip_starts[strip], tables.strip_lengths[strip]
+    position = stop
+    for cell in range(tables.cell_starts[reel], tables.cell_starts[reel + 1]):
+        cells[cell] = tables.strips[start + position]
+        position += 1
+        if position == length:
+            position = 0
+
+
+@kernel
+def line_pay(tables: Tables, cells: list[int], line: int) -> int:
+    """Return what a line pays in hundredths of the bet."""
     reels = tables.reel_count
+    symbol = cells[tables.line_cells[line * reels]]
+    if symbol >= tables.paying_count:
+        return 0
+    run = 1
+    while run < reels:
+        other = cells[tables.line_cells[line * reels + run]]
+        if other != symbol and other != tables.wild:
+            break
+        run += 1
+    pay = 0
     steps = len(tables.pay_counts)
-    for reel in range(reels):
-        stops[reel] = 0
+    for step in range(steps):
+        if run >= tables.pay_counts[step]:
+            pay = tables.pays_x100[symbol * steps + step]
+    return pay
+
+
+@kernel
+def count_boards(tables: Tables, cells: list[int], stops: list[int], counts: list[int], row_length: int) -> None:
+    """Go once through the full cycle of boards and count them: counts[Moons * row_length + line pays in steps of PAY_STEP]."""
+    reels = tables.reel_count
+    first_strip = tables.base_strip_set * reels
     total = 1
     for reel in range(reels):
-        total *= tables.strip_lengths[tables.base_strip_set * reels + reel]
+        stops[reel] = 0
+        show_reel(tables, cells, reel, 0)
+        total *= tables.strip_lengths[first_strip + reel]
     for _ in range(total):
         moons = 0
-        for reel in range(reels):
-            strip = tables.base_strip_set * reels + reel
-            for cell in range(tables.cell_starts[reel], tables.cell_starts[reel + 1]):
-                place = (stops[reel] + cell - tables.cell_starts[reel]) % tables.strip_lengths[strip]
-                cells[cell] = tables.strips[tables.strip_starts[strip] + place]
-                if cells[cell] == tables.moon:
-                    moons += 1
+        for cell in range(len(cells)):
+            if cells[cell] == tables.moon:
+                moons += 1
         pay = 0
         for line in range(tables.line_count):
-            symbol = cells[tables.line_cells[line * reels]]
-            if symbol < tables.paying_count:
-                run = 1
-                while run < reels:
-                    other = cells[tables.line_cells[line * reels + run]]
-                    if other != symbol and other != tables.wild:
-                        break
-                    run += 1
-                best = 0
-                for step in range(steps):
-                    if run >= tables.pay_counts[step]:
-                        best = tables.pays_x100[symbol * steps + step]
-                pay += best
-        counts[moons * (line_pay_max + 1) + pay // 5] += 1
-        reel = 0
-        while reel < reels:
+            pay += line_pay(tables, cells, line)
+        counts[moons * row_length + pay // PAY_STEP] += 1
+        for reel in range(reels):  # the next stops, the first reel the fastest
             stops[reel] += 1
-            if stops[reel] < tables.strip_lengths[tables.base_strip_set * reels + reel]:
+            if stops[reel] == tables.strip_lengths[first_strip + reel]:
+                stops[reel] = 0
+            show_reel(tables, cells, reel, stops[reel])
+            if stops[reel] > 0:
                 break
-            stops[reel] = 0
-            reel += 1
 
 
 def board_counts(rules: Rules, *, is_compiled: bool = True) -> list[dict[int, int]]:
     """Return for each number of Moons how many boards of the full cycle pay so much on their lines."""
     tables = build_tables(rules)
     cell_count = tables.cell_starts[-1]
-    pay_max = max(tables.pays_x100) * tables.line_count // 5
-    size = (cell_count + 1) * (pay_max + 1)
+    row_length = max(tables.pays_x100) * tables.line_count // PAY_STEP + 1
+    size = (cell_count + 1) * row_length
     if is_compiled:
         import numpy
 
         counts = numpy.zeros(size, dtype=numpy.int64)
         space = numpy.zeros(cell_count, dtype=numpy.int64)
         stops = numpy.zeros(tables.reel_count, dtype=numpy.int64)
-        compiled(count_boards)(arrays_of(tables), space, stops, counts, pay_max)
+        compiled(count_boards)(arrays_of(tables), space, stops, counts, row_length)
         found = counts.tolist()
     else:
         found = [0] * size
-        count_boards(tables, [0] * cell_count, [0] * tables.reel_count, found, pay_max)
-    rows = [found[moons * (pay_max + 1) : (moons + 1) * (pay_max + 1)] for moons in range(cell_count + 1)]
-    return [{5 * place: count for place, count in enumerate(row) if count} for row in rows]
+        count_boards(tables, [0] * cell_count, [0] * tables.reel_count, found, row_length)
+    rows = [found[moons * row_length : (moons + 1) * row_length] for moons in range(cell_count + 1)]
+    return [{PAY_STEP * place: count for place, count in enumerate(row) if count} for row in rows]
 
 
 def value_sums(rules: Rules, moon_count: int) -> Law:
@@ -182,13 +201,20 @@ def _excess(rules: Rules, lines: Law, cash: Law, ladder: int) -> tuple[Fraction,
     cap = rules.cap.multiple * 100
     if max(lines) + max(cash) + ladder < cap:
         return Fraction(0), Fraction(0), Fraction(0)
+    # Sums over all cash values from one on: odds, odds x value, odds x value squared.
+    values = sorted(cash)
+    tails = [(Fraction(0), Fraction(0), Fraction(0))]
+    for value in reversed(values):
+        chance, first, second = tails[-1]
+        tails.append((chance + cash[value], first + value * cash[value], second + value**2 * cash[value]))
+    tails.reverse()
     mean, square, odds = Fraction(0), Fraction(0), Fraction(0)
     for line, line_odds in lines.items():
-        for value, value_odds in cash.items():
-            total = line + value + ladder
-            if total >= cap:
-                both = line_odds * value_odds
-                mean, square, odds = mean + both * (total - cap), square + both * (total**2 - cap**2), odds + both
+        beside = line + ladder
+        chance, first, second = tails[bisect_left(values, cap - beside)]
+        mean += line_odds * (first + (beside - cap) * chance)
+        square += line_odds * (second + 2 * beside * first + (beside**2 - cap**2) * chance)
+        odds += line_odds * chance
     return mean, square, odds
 
 
@@ -198,17 +224,22 @@ def _board_counts_of(rules_hash: str) -> list[list[dict[int, int]]]:
     return []
 
 
-def exact_figures(rules: Rules, *, is_compiled: bool = True) -> Exact:
+def keep_board_counts(rules: Rules, boards: list[dict[int, int]] | None = None) -> list[dict[int, int]]:
+    """Return the counts of `board_counts`, made once for these rules, or take over those of rules with the same strips and pays."""
+    kept = _board_counts_of(rules.rules_hash)
+    if not kept:
+        kept.append(boards or board_counts(rules))
+    return kept[0]
+
+
+def exact_figures(rules: Rules) -> Exact:
     """Return every figure of the game under the decided readings; MSP-3, MSP-2 and ALL-1 must stand as decided.
 
     Raises ValueError for other readings.
     """
     if any(reading.value for reading in rules.readings):
         raise ValueError("exact figures: want the readings as decided")
-    kept = _board_counts_of(rules.rules_hash)
-    if not kept:
-        kept.append(board_counts(rules, is_compiled=is_compiled))
-    boards = kept[0]
+    boards = keep_board_counts(rules)
     cycle = sum(sum(row.values()) for row in boards)
     sums = [value_sums(rules, moons) for moons in range(len(boards))]
     cash_moments = [_moments(law) for law in sums]

@@ -41,7 +41,7 @@ from engines.kernels.reels import land_reel
 from engines.kernels.win_cap import cut_to_cap
 from engines.rng import below, start_stream, weighted
 
-__all__ = ["DRAW_PURPOSES", "READINGS", "STATE_FIELDS", "Tables", "build_tables", "play_round", "rest_bonus"]
+__all__ = ["DRAW_PURPOSES", "READINGS", "STATE_FIELDS", "Tables", "build_tables", "play_round", "rest_base", "rest_bonus"]
 
 STATE_FIELDS: tuple[str, ...] = ()  # the game carries nothing from round to round
 READINGS = ("ALL-1", "MSP-2", "MSP-3")
@@ -249,24 +249,36 @@ def end_spin(buffer: RoundBuffer, readings: list[int], spin_minor: int, cut_mino
 
 
 @kernel
+def rest_base(
+    buffer: RoundBuffer, tables: Tables, readings: list[int], moon_count: int, bet_minor: int, spin_minor: int, cap_minor: int
+) -> tuple[int, int, int]:
+    """Pay or hold the Moons of the first board (MSP-4); return what the spin won, what the cap cut, and the respins awarded."""
+    if moon_count < tables.cash_count:
+        return spin_minor, -1, 0
+    if moon_count < tables.trigger_count:
+        spin_minor, cut_minor = pay_prize(buffer, MOON_CASH, moon_cash(buffer), bet_minor, 0, spin_minor, cap_minor)
+        return spin_minor, cut_minor, 0
+    left = tables.respins if moon_count < len(buffer.symbols) else 0
+    emit_feature_trigger(buffer, HOLD_AND_RESPIN, moon_count, left, left)
+    buffer.head[HEAD_TRIGGERS] = 1
+    if left > 0:
+        return spin_minor, -1, left
+    counted = 0 if readings[READ_LADDER] == LADDER_OF_RESPINS else moon_count
+    spin_minor, cut_minor = rest_bonus(buffer, tables, readings, counted, bet_minor, 0, spin_minor, cap_minor)
+    return spin_minor, cut_minor, 0
+
+
+@kernel
 def play_base_spin(buffer: RoundBuffer, tables: Tables, readings: list[int], bet_minor: int, cap_minor: int) -> tuple[int, int]:
     """Play spin 0; return its Moons and the respins it awards."""
     head = buffer.head
-    cell_count = len(buffer.symbols)
     emit_spin_started(buffer, 0, PART_BASE, tables.base_strip_set, 0, 1, 0)
     moon_count = land_board(buffer, tables)
-    emit_drop(buffer, 0, cell_count, 0, tables.reel_count)
+    emit_drop(buffer, 0, len(buffer.symbols), 0, tables.reel_count)
     spin_minor, cut_minor = pay_lines(buffer, tables, bet_minor, 0, cap_minor)
     left = 0
-    if cut_minor < 0 and tables.cash_count <= moon_count < tables.trigger_count:
-        spin_minor, cut_minor = pay_prize(buffer, MOON_CASH, moon_cash(buffer), bet_minor, 0, spin_minor, cap_minor)
-    elif cut_minor < 0 and moon_count >= tables.trigger_count:
-        left = tables.respins if moon_count < cell_count else 0
-        emit_feature_trigger(buffer, HOLD_AND_RESPIN, moon_count, left, left)
-        head[HEAD_TRIGGERS] = 1
-        if left == 0:
-            counted = 0 if readings[READ_LADDER] == LADDER_OF_RESPINS else moon_count
-            spin_minor, cut_minor = rest_bonus(buffer, tables, readings, counted, bet_minor, 0, spin_minor, cap_minor)
+    if cut_minor < 0:
+        spin_minor, cut_minor, left = rest_base(buffer, tables, readings, moon_count, bet_minor, spin_minor, cap_minor)
     end_spin(buffer, readings, spin_minor, cut_minor, left)
     head[HEAD_BASE] = spin_minor
     head[HEAD_STRIP_SET] = tables.base_strip_set
