@@ -29,6 +29,7 @@ from ledger.rounds import RoundLedger  # noqa: E402
 
 GAME = "moonlight-princess"
 BLOCKS = 1_000_000
+BLOCK_LIMITS = {"moonlight-princess": 14, "moon-spell": 8}
 IMPORTS = "import typer, pydantic, eventsourcing.application, eventsourcing.sqlite"
 VERIFY = "import sys; from audit_reports.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
 
@@ -55,8 +56,8 @@ def figure(name: str, unit: str, limit: float, measured: list[float], yardstick:
     }
 
 
-def measure_blocks(turns: int) -> dict[str, Any]:
-    """Measure a base round with full events against one ChaCha20 block, both compiled, one core."""
+def measure_blocks(game: str, limit: float, turns: int) -> dict[str, Any]:
+    """Measure a base round of a game with full events against one ChaCha20 block, both compiled, one core."""
     import numba
     import numpy
 
@@ -72,13 +73,13 @@ def measure_blocks(turns: int) -> dict[str, Any]:
 
     stream = numpy.zeros(STREAM_LENGTH, dtype=numpy.int64)
     run_blocks(stream, 1)
-    rules = installed_rules(GAME)
+    rules = installed_rules(game)
     list(simulate(rules, "base", 1000, seed=bytes(32)))
     rounds, blocks = [], []
     for _ in range(turns):
         blocks.append(seconds(lambda: run_blocks(stream, BLOCKS)) / BLOCKS)
         rounds.append(seconds(lambda: list(simulate(rules, "base", 4 * CHUNK_ROUNDS, seed=bytes(32)))) / (4 * CHUNK_ROUNDS))
-    return figure("a base round with full events, in ChaCha20 blocks", "seconds", 14, rounds, blocks)
+    return figure(f"a base round of {game} with full events, in ChaCha20 blocks", "seconds", limit, rounds, blocks)
 
 
 def new_ledger(path: Path, round_count: int) -> str:
@@ -127,7 +128,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None, help="where to write; a folder of the disk that counts")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures = [measure_blocks(options.turns)]
+    figures = [measure_blocks(game, limit, options.turns) for game, limit in BLOCK_LIMITS.items()]
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         ours, raw = measure_durable(Path(name), round_count=4000, turns=options.turns)
         figures.append(figure("durable rounds, in plain sqlite3 with the same rows (at least)", "rounds a second", 0.6, ours, raw))

@@ -1,6 +1,7 @@
 """The games that are installed, by id and rules version; each is imported when asked for."""
 
-import importlib
+import importlib.util
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ __all__ = [
     "GameUnknownError",
     "InstalledBuild",
     "VersionUnknownError",
+    "exact_return",
     "game_of_rules",
     "installed_builds",
     "installed_game",
@@ -25,7 +27,10 @@ __all__ = [
 _FOLDER = Path(__file__).resolve().parent / "games"
 
 # Game id to the package below engines/games that holds it, in the order of the product's mission.
-GAMES: dict[str, str] = {"moonlight-princess": "moonlight_princess"}
+GAMES: dict[str, str] = {
+    "moonlight-princess": "moonlight_princess",
+    "moon-spell": "moon_spell",
+}
 
 
 class GameUnknownError(Exception):
@@ -102,6 +107,16 @@ def game_of_rules(rules: GameRules) -> Game:
         state_fields=module.STATE_FIELDS,
         draw_purposes=module.DRAW_PURPOSES,
     )
+
+
+def exact_return(rules: GameRules, mode: str) -> Fraction | None:
+    """Return the RTP of a mode as a fraction, None where the game's return is not known exactly under these readings."""
+    name = f"engines.games.{GAMES[rules.game]}.exact"
+    if importlib.util.find_spec(name) is None or any(reading.value for reading in rules.readings):
+        return None
+    compute = getattr(importlib.import_module(name), "exact_return", None)
+    found: Fraction | None = compute(rules, mode) if compute else None
+    return found
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import os
 import time
+from fractions import Fraction
 from math import sqrt
 from typing import Annotated, Any
 
@@ -107,8 +108,10 @@ def _stratum(rules: Any, place: int, row: dict[str, int]) -> dict[str, Any]:
 
 
 def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dict[str, Any]:
+    from engines.registry import exact_return
     from engines.simulate import SUM_NAMES, estimate_return
 
+    exact = exact_return(rules, mode)
     estimate = estimate_return(rules, mode, sums)
     count, bet = sums.total("rounds"), rules.bet.coins
     mean = sums.total("win_minor") / count / bet
@@ -126,7 +129,7 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
         "rounds": count,
         "seed": seed.hex(),
         **interval,
-        "rtp_exact": None,
+        "rtp_exact": None if exact is None else f"{exact.numerator}/{exact.denominator}",
         "hit_frequency": sums.total("hits") / count,
         "win_bets_sd": win_bets_sd,
         "rounds_per_feature": count / triggers if triggers else None,
@@ -151,13 +154,14 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}: {rounds}",
         f"RTP observed    {facts['rtp_observed']:.4%}, {interval}",
+        *([f"RTP exact       {float(Fraction(facts['rtp_exact'])):.6%}"] if facts["rtp_exact"] else []),
         f"hit frequency   {facts['hit_frequency']:.2%}",
         f"volatility      standard deviation {facts['win_bets_sd']:.2f} bets a round",
         f"highest win     {facts['win_bets_max']:.2f} bets; {facts['capped']} rounds capped, {facts['limited']} ended by a technical limit",
     ]
     if facts["rounds_per_feature"]:
         lines.append(
-            f"free spins      once in {facts['rounds_per_feature']:.1f} rounds, {facts['feature_spins_mean']:.2f} spins on average"
+            f"feature         once in {facts['rounds_per_feature']:.1f} rounds, {facts['feature_spins_mean']:.2f} spins on average"
         )
     for row in facts["strata"]:
         lines.append(
