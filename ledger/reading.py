@@ -88,7 +88,7 @@ class Statements:
             "page": f"SELECT leaf_index, {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? "
             f"AND version_first = 1 AND {is_round} ORDER BY leaf_index LIMIT ?",
             "page_events": f"SELECT {event} {is_named_event} {in_order}",
-            "page_topics": f"SELECT {event} {is_named_event} AND topic{listed} {in_order}",
+            "page_topics": f"SELECT {event} {is_named_event} AND {text('topic')}{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
             "strays": _STRAYS,
             "repeat": f"SELECT round_id, {data('state')} FROM rounds JOIN stored_events ON originator_id = 'round/' || round_id "
@@ -114,7 +114,7 @@ _STRAYS = (
     "AND NOT EXISTS (SELECT 1 FROM leaves WHERE stream = originator_id AND version_first = 1) "
     "UNION SELECT stream FROM leaves WHERE stream >= 'round/' AND stream < 'round0' AND version_first <> 1 "
     "AND NOT EXISTS (SELECT 1 FROM leaves AS other WHERE other.stream = leaves.stream AND other.version_first = 1) "
-    "UNION SELECT 'round/' || round_id FROM rounds "
+    "UNION SELECT 'round/' || coalesce(round_id, '') FROM rounds "
     "WHERE NOT EXISTS (SELECT 1 FROM leaves WHERE stream = 'round/' || round_id AND version_first = 1) ORDER BY 1"
 )
 

@@ -6,13 +6,14 @@ Beside them stand the commands that cannot see it: what `docs/tamper-evidence.md
 """
 
 import contextlib
+import hashlib
 import io
 import json
 import random
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,17 @@ def new_scene(folder: Path, ledger: Path, keys: Path) -> Scene:
     return scene
 
 
+@contextlib.contextmanager
+def insider(ledger: Path) -> Iterator[sqlite3.Connection]:
+    """Give a connection to a ledger without its triggers, and put these back in the end: nothing is to show."""
+    with closing(sqlite3.connect(ledger)) as connection:
+        triggers = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid").fetchall()
+    with closing(open_for_attack(str(ledger))) as connection:
+        yield connection
+        for (statement,) in triggers:
+            connection.execute(statement)
+
+
 def run_audit(*arguments: object) -> tuple[int, str]:
     """Run `audit` in this process; return its exit status and all that it printed."""
     from audit_reports.cli import main
@@ -115,7 +127,7 @@ def alone(scene: Scene) -> Sight:
 
 def put_back_old_copy(scene: Scene, chance: random.Random) -> Sequence[Sight] | None:
     """The state of an earlier moment, byte for byte what a backup of then holds."""
-    with closing(open_for_attack(str(scene.ledger))) as connection:
+    with insider(scene.ledger) as connection:
         rewriting = Rewriting(connection)
         kept = chance.randrange(2, len(rewriting.appends))
         del rewriting.appends[kept:]
@@ -160,7 +172,7 @@ def change_rules_file(scene: Scene, chance: random.Random) -> Sequence[Sight] | 
     lines = RULES.read_text().splitlines()
     number = chance.choice([place for place, line in enumerate(lines) if " = " in line and not line.startswith(("game", "#"))])
     name, _, value = lines[number].partition(" = ")
-    value, _, comment = value.partition("  # ")
+    value = value.partition("  # ")[0]
     places = [place for place, letter in enumerate(value) if letter.isalnum()]
     if not places:
         return None
@@ -220,7 +232,7 @@ def replace_key_pair(scene: Scene, chance: random.Random) -> Sequence[Sight] | N
     seed = chance.getrandbits(256).to_bytes(32, "big")
     new_key = Ed25519PrivateKey.from_private_bytes(seed)
     name = load_verifier_key(scene.vkey).name
-    with closing(open_for_attack(str(scene.ledger))) as connection:
+    with insider(scene.ledger) as connection:
         data = connection.execute("SELECT state FROM stored_events WHERE topic = 'ledger_created/1'").fetchone()[0]
         event = {**json.loads(data), "log_public_key": public_key_bytes(new_key).hex()}
         altered = json.dumps(event, sort_keys=True, separators=(",", ":")).encode()
@@ -253,9 +265,7 @@ def alter_win(rewriting: Rewriting, chance: random.Random) -> bool:
     settlement = rewriting.appends[chance.choice(rewriting.rounds())[1]]
     amount, last = chance.randint(1, 10_000), len(settlement.events) - 1
     settled = settlement.values(last)
-    settlement.change(
-        last, total_win_minor=settled["total_win_minor"] + amount, feature_win_minor=settled["feature_win_minor"] + amount
-    )
+    settlement.change(last, total_win_minor=settled["total_win_minor"] + amount, feature_win_minor=settled["feature_win_minor"] + amount)
     ends = [place for place, (topic, _) in enumerate(settlement.events) if topic == "spin_ended/1"]
     spin = settlement.values(ends[-1])
     settlement.change(ends[-1], award_minor=spin["award_minor"] + amount, total_minor=spin["total_minor"] + amount)
@@ -324,8 +334,6 @@ def double_round(rewriting: Rewriting, chance: random.Random) -> bool:
 def alter_commitment(rewriting: Rewriting, chance: random.Random) -> bool:
     """Commit an epoch to another seed, sealed anew under a key of the attacker's own."""
     append: Append = rewriting.appends[chance.choice(rewriting.places("epoch_committed/1"))]
-    import hashlib
-
     sealed = chance.randbytes(60)
     rewriting.sealed_seeds[append.values(0)["epoch"]] = sealed
     append.change(0, seed_commitment=f"{chance.getrandbits(256):064x}", sealed_seed_hash=hashlib.sha256(sealed).hexdigest())
@@ -347,7 +355,7 @@ CAREFUL = (
 
 def rewrite_carefully(scene: Scene, chance: random.Random) -> Sequence[Sight] | None:
     """Alter one thing and have everything follow: balances, nonces, digests, rows, tree. The kept checkpoint alone sees it."""
-    with closing(open_for_attack(str(scene.ledger))) as connection:
+    with insider(scene.ledger) as connection:
         rewriting = Rewriting(connection)
         before = len(rewriting.appends)
         if not chance.choice(CAREFUL)(rewriting, chance):

@@ -31,7 +31,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     for part in range(3):
         with RoundLedger.open_for_writing(path) as ledger:
             for number in range(12):
-                ledger.play(refs[number % 2], installed_game(GAME), ("base", "ante")[number % 3 // 2], 200, external_ref=f"tx-{part}-{number}")
+                ledger.play(
+                    refs[number % 2], installed_game(GAME), ("base", "ante")[number % 3 // 2], 200, external_ref=f"tx-{part}-{number}"
+                )
             ledger.move_funds(refs[0], -500, "withdrawal")
         copy_ledger(path, folder / f"backup-{part}.db")
     return new_scene(folder, folder / "backup-2.db", folder / "ledger.db.keys")

@@ -1,5 +1,6 @@
-"""A round altered in a ledger, in any way: `audit verify --round` says `record_tampered`, and what the other checks say stands beside it."""
+"""A round altered in a ledger: `audit verify --round` says `record_tampered`, and the other checks' results stand beside it."""
 
+import json
 import os
 import random
 import shutil
@@ -33,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ann = opened.open_account("ann", "EUR")
         opened.move_funds(ann, 10**7)
         for number in range(10):
-            opened.play(ann, game, ("base", "buy")[number % 3 // 2], 200)
+            opened.play(ann, game, ("base", "buy")[number % 3 // 2], 200, external_ref=f"tx-{number}")
     copy_ledger(folder / "ledger.db", folder / "whole.db")
     shutil.copytree(folder / "ledger.db.keys", folder / "whole.db.keys")
     return folder / "whole.db"
@@ -63,7 +64,7 @@ def verified(capfd: Capture, whole: Path, copy: Path, round_id: str) -> tuple[di
 
 @pytest.mark.parametrize("name", PAYLOADS + LEAVES + PLACES)
 def test_an_altered_round_is_tampered_and_the_other_checks_stand_beside(capfd: Capture, whole: Path, tmp_path: Path, name: str) -> None:
-    """The verdict, an integrity finding with want and got, and six results; those of the other checks are what they are without the leaves."""
+    """The verdict, an integrity finding, and six results; the other checks say what they say where the log is rebuilt over it."""
     copy = tmp_path / "copy.db"
     for number in range(INSTANCES):
         round_id = altered_round(whole, copy, name, number)
@@ -87,3 +88,66 @@ def test_an_altered_round_is_tampered_and_the_other_checks_stand_beside(capfd: C
             options = ("verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--round", round_id, "--json")
             laundered = {check["name"]: check["result"] for check in run(capfd, *options).document["checks"]}
             assert laundered | {"record": "fail"} == checks, (name, number)
+
+
+@pytest.mark.parametrize(("name", "value"), [("epoch", 2**63), ("nonce", 2**64 - 1), ("nonce", -1), ("epoch", -1)])
+def test_numbers_that_no_database_holds_are_findings(capfd: Capture, whole: Path, tmp_path: Path, name: str, value: int) -> None:
+    """An epoch or a nonce outside its range, in a log rebuilt over it: a finding of the seed check with want and got, and no crash."""
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(whole, copy)
+    with closing(open_for_attack(str(copy))) as connection:
+        row = "FROM stored_events WHERE topic = 'round_opened/1' ORDER BY rowid LIMIT 1"
+        rowid, stream, data = connection.execute(f"SELECT rowid, originator_id, state {row}").fetchone()
+        altered = json.dumps({**json.loads(data), name: value}, sort_keys=True, separators=(",", ":")).encode()
+        connection.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (altered, rowid))
+        rebuild_log(connection)
+    document, text = verified(capfd, whole, copy, stream.removeprefix("round/"))
+    (finding,) = [finding for finding in document["findings"] if finding["code"] == f"{name}_range"]
+    assert finding["message"] == f"{name} of the round: want one from 0 to 9007199254740991, got {value}"
+    assert {check["name"]: check["result"] for check in document["checks"]}["seed"] == "fail"
+    assert finding["message"] in text
+    everything = run(capfd, "verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--all", "--jobs", 1)
+    assert everything.status == 3
+    assert finding["message"] in everything.out
+
+
+def test_a_topic_of_another_type_hides_no_settlement(capfd: Capture, whole: Path, tmp_path: Path) -> None:
+    """Topics stored as bytes are read as what they say, by the history as by the verdict."""
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(whole, copy)
+    before = run(capfd, "history", "--ledger", whole, "--json").out
+    with closing(open_for_attack(str(copy))) as connection:
+        connection.execute("UPDATE stored_events SET topic = CAST(topic AS BLOB) WHERE topic = 'round_settled/1'")
+    assert run(capfd, "history", "--ledger", copy, "--json").out == before
+    assert run(capfd, "verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--all").status == 0
+
+
+def test_a_row_of_no_round_is_missing_its_record(capfd: Capture, whole: Path, tmp_path: Path) -> None:
+    """A row without an id, where the table was made anew to take one: a round that the record does not hold, and no crash."""
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(whole, copy)
+    with closing(open_for_attack(str(copy))) as connection:
+        definition = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'rounds'").fetchone()[0]
+        connection.execute("ALTER TABLE rounds RENAME TO before")
+        connection.execute(definition.replace(" NOT NULL", "").replace("PRIMARY KEY", "").replace(" WITHOUT ROWID", ""))
+        connection.execute("INSERT INTO rounds SELECT * FROM before")
+        connection.execute("DROP TABLE before")
+        connection.execute("INSERT INTO rounds (status) VALUES ('settled')")
+    done = run(capfd, "verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--all", "--json")
+    assert done.status == 3
+    assert done.lines[-1]["verdicts"] == {"reproduced": 10, "record_missing": 1}
+
+
+def test_a_row_leads_to_no_round_that_does_not_carry_the_reference(capfd: Capture, whole: Path, tmp_path: Path) -> None:
+    """An operator's reference put on another round's row: that round is not verified in the place of the one that is meant."""
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(whole, copy)
+    keys = ("--keys", whole.with_name("whole.db.keys"))
+    assert run(capfd, "verify", "--ledger", copy, *keys, "--round", "ext:tx-1", "--json").document["verdict"] == "reproduced"
+    with closing(open_for_attack(str(copy))) as connection:
+        for old, new in (("tx-1", "~"), ("tx-2", "tx-1"), ("~", "tx-2")):
+            connection.execute("UPDATE rounds SET external_ref = ? WHERE external_ref = ?", (new, old))
+    done = run(capfd, "verify", "--ledger", copy, *keys, "--round", "ext:tx-1", "--json")
+    assert (done.status, done.document["verdict"]) == (3, "record_missing")
+    shown = run(capfd, "show", "--ledger", copy, "--round", "ext:tx-1")
+    assert "the row of a round says so whose opening carries another; see `audit fsck`" in shown.err

@@ -173,7 +173,7 @@ def test_a_game_server_needs_no_more_than_the_page_grants(postgres: PostgresServ
 
 
 def test_checkpoint_prove_and_anchors(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
-    """A checkpoint is signed and proves a round; what is altered under it is found by --checkpoint and --vkey, and nothing is signed then."""
+    """A checkpoint is signed and proves a round; what is altered under it is found with it, and nothing is signed then."""
     place = Place(postgres.url(postgres.new_database()), tmp_path / "keys")
     ledger, keys = ("--ledger", place.ledger), ("--keys", place.keys_dir)
     with new_ledger_at(place) as (opened, account_ref):
