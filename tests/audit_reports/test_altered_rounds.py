@@ -151,3 +151,15 @@ def test_a_row_leads_to_no_round_that_does_not_carry_the_reference(capfd: Captur
     assert (done.status, done.document["verdict"]) == (3, "record_missing")
     shown = run(capfd, "show", "--ledger", copy, "--round", "ext:tx-1")
     assert "the row of a round says so whose opening carries another; see `audit fsck`" in shown.err
+
+
+def test_a_leaf_of_any_number_stops_no_command(capfd: Capture, whole: Path, tmp_path: Path) -> None:
+    """The last leaf under the highest number that a column holds: the tree is told to be broken, and the read model is built."""
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(whole, copy)
+    with closing(open_for_attack(str(copy))) as connection:
+        connection.execute("UPDATE leaves SET leaf_index = 9223372036854775807 WHERE leaf_index = (SELECT max(leaf_index) FROM leaves)")
+    done = run(capfd, "verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--all", "--json")
+    assert done.status == 3
+    assert "tree_broken" in [finding["code"] for finding in done.lines[-1]["ledger_findings"]]
+    assert run(capfd, "history", "build", "--ledger", copy, "--history", tmp_path / "model.db").status == 0
