@@ -54,6 +54,9 @@ def test_init_play_doctor(capfd: Capture, postgres: PostgresServer, tmp_path: Pa
     assert health.status == 0
     assert "append-only triggers: on 3 tables" in health.out
     assert "fsync: on" in health.out
+    emptied = "CREATE OR REPLACE FUNCTION slot_ledger.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+    postgres.execute(url.rpartition("/")[2], emptied)
+    assert "BAD  append-only triggers: on 0 tables" in run(capfd, "doctor", *named).out
     altered(url)
     ill = run(capfd, "doctor", *named)
     assert ill.status == 4
