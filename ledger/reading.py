@@ -57,7 +57,7 @@ class Statements:
         listed, unindexed = dialect.listed, dialect.unindexed
         event = f"originator_id, {integer('originator_version')}, {text('topic')}, {data('state')}"
         leaf = (
-            f"leaf_index, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
+            f"{integer('leaf_index')}, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
             f"{integer('recorded_at_us')}, {data('leaf_hash')}"
         )
         is_round = f"{unindexed}stream >= 'round/' AND {unindexed}stream < 'round0'"
@@ -73,7 +73,7 @@ class Statements:
                 f"{integer('next_nonce')}, {integer('is_closed')} FROM epochs WHERE epoch = ?"
             ),
             "epoch_last": "SELECT MAX(epoch) FROM epochs",
-            "round": "SELECT round_id, account_ref, game, external_ref, idempotency_key, status, version FROM rounds WHERE round_id = ?",
+            "round": f"SELECT {', '.join(map(text, _ROUND_TEXTS))}, {integer('version')} FROM rounds WHERE round_id = ?",
             "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
             "prefix": " UNION ".join(bounds[:3]) + " ORDER BY 1 LIMIT ?",
             "streams": " UNION ".join(bounds[3:]) + " ORDER BY 1",
@@ -101,6 +101,7 @@ class Statements:
         return self._every[name]
 
 
+_ROUND_TEXTS = ("round_id", "account_ref", "game", "external_ref", "idempotency_key", "status")
 # Ids that start with a prefix are looked for in all three tables, so that a round does not vanish with some of its rows.
 _NAMES = (
     ("round_id", "rounds", "round_id"),

@@ -23,6 +23,8 @@ Capture = pytest.CaptureFixture[str]
 PAYLOADS = ("change any byte of a payload", "swap two payloads", "change leaf and payload")
 LEAVES = ("change a leaf",)
 PLACES = ("change a version", "change a stream", "change a topic", "delete an event in the middle", "add an event")
+LEAF_COLUMNS = ("version_first", "version_last", "recorded_at_us", "leaf_hash")
+EVENT_COLUMNS = ("originator_version", "topic", "state")
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +165,26 @@ def test_a_leaf_of_any_number_stops_no_command(capfd: Capture, whole: Path, tmp_
     assert done.status == 3
     assert "tree_broken" in [finding["code"] for finding in done.lines[-1]["ledger_findings"]]
     assert run(capfd, "history", "build", "--ledger", copy, "--history", tmp_path / "model.db").status == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(table, column) for table, columns in (("leaves", LEAF_COLUMNS), ("stored_events", EVENT_COLUMNS)) for column in columns],
+)
+def test_nothing_in_a_column_is_tampered_and_no_crash(capfd: Capture, whole: Path, tmp_path: Path, table: str, column: str) -> None:
+    """A table made anew without NOT NULL and a value taken out of it: the round is tampered, for one round and for all."""
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(whole, copy)
+    stream = "stream" if table == "leaves" else "originator_id"
+    with closing(open_for_attack(str(copy))) as connection:
+        definition = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()[0]
+        connection.execute(f"ALTER TABLE {table} RENAME TO before")
+        connection.execute(definition.replace(" NOT NULL", ""))
+        connection.execute(f"INSERT INTO {table} SELECT * FROM before")
+        connection.execute("DROP TABLE before")
+        place = f"FROM {table} WHERE {stream} LIKE 'round/%' ORDER BY 1 LIMIT 1"
+        number, name = connection.execute(f"SELECT rowid, {stream} {place}").fetchone()
+        connection.execute(f"UPDATE {table} SET {column} = NULL WHERE rowid = ?", (number,))
+    document, _ = verified(capfd, whole, copy, name.removeprefix("round/"))
+    assert document["verdict"] == "record_tampered"
+    assert run(capfd, "verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--all", "--jobs", 1).status == 3
