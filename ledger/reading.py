@@ -58,7 +58,7 @@ class Statements:
         listed, unindexed = dialect.listed, dialect.unindexed
         event = f"originator_id, {integer('originator_version')}, {text('topic')}, {data('state')}"
         leaf = (
-            f"leaf_index, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
+            f"{integer('leaf_index')}, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
             f"{integer('recorded_at_us')}, {data('leaf_hash')}"
         )
         is_round = f"{unindexed}stream >= 'round/' AND {unindexed}stream < 'round0'"
@@ -74,7 +74,7 @@ class Statements:
                 f"{integer('next_nonce')}, {integer('is_closed')} FROM epochs WHERE epoch = ?"
             ),
             "epoch_last": "SELECT MAX(epoch) FROM epochs",
-            "round": "SELECT round_id, account_ref, game, external_ref, idempotency_key, status, version FROM rounds WHERE round_id = ?",
+            "round": f"SELECT {', '.join(map(text, _ROUND_TEXTS))}, {integer('version')} FROM rounds WHERE round_id = ?",
             "in_play": "SELECT round_in_play FROM accounts WHERE round_in_play <> '' ORDER BY account_ref",
             "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
             "prefix": " UNION ".join(bounds[:3]) + " ORDER BY 1 LIMIT ?",
@@ -84,13 +84,14 @@ class Statements:
             "leaf": "SELECT leaf_hash FROM leaves WHERE leaf_index = ?",
             "stream_events": f"SELECT {event} FROM stored_events WHERE originator_id = ? ORDER BY originator_version",
             "stream_leaves": f"SELECT {leaf} FROM leaves WHERE stream = ? ORDER BY version_first",
-            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? ORDER BY leaf_index LIMIT ?",
+            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? AND leaf_index < {_LEAF_END} "
+            "ORDER BY leaf_index LIMIT ?",
             "touched": f"SELECT {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? AND {is_round} "
             "GROUP BY stream ORDER BY MIN(leaf_index)",
             "page": f"SELECT leaf_index, {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? "
             f"AND version_first = 1 AND {is_round} ORDER BY leaf_index LIMIT ?",
             "page_events": f"SELECT {event} {is_named_event} {in_order}",
-            "page_topics": f"SELECT {event} {is_named_event} AND topic{listed} {in_order}",
+            "page_topics": f"SELECT {event} {is_named_event} AND {text('topic')}{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
             "strays": _STRAYS,
             "texts_tables": dialect.texts_tables,
@@ -104,6 +105,7 @@ class Statements:
         return self._every[name]
 
 
+_ROUND_TEXTS = ("round_id", "account_ref", "game", "external_ref", "idempotency_key", "status")
 # Ids that start with a prefix are looked for in all three tables, so that a round does not vanish with some of its rows.
 _NAMES = (
     ("round_id", "rounds", "round_id"),
@@ -118,7 +120,7 @@ _STRAYS = (
     "AND NOT EXISTS (SELECT 1 FROM leaves WHERE stream = originator_id AND version_first = 1) "
     "UNION SELECT stream FROM leaves WHERE stream >= 'round/' AND stream < 'round0' AND version_first <> 1 "
     "AND NOT EXISTS (SELECT 1 FROM leaves AS other WHERE other.stream = leaves.stream AND other.version_first = 1) "
-    "UNION SELECT 'round/' || round_id FROM rounds "
+    "UNION SELECT 'round/' || coalesce(round_id, '') FROM rounds "
     "WHERE NOT EXISTS (SELECT 1 FROM leaves WHERE stream = 'round/' || round_id AND version_first = 1) ORDER BY 1"
 )
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from ledger.errors import LedgerDamaged, LedgerEmpty, LedgerError, LedgerLocked, LedgerMissing, LedgerNewer, LedgerUnwritable, NotALedger
 from ledger.texts import CREATE_TEXTS
 
-__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "create_tables", "ledger_error", "ledger_uri"]
+__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "create_tables", "ledger_error", "ledger_uri", "refusals"]
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5
@@ -42,7 +42,8 @@ CREATE INDEX rounds_by_external_ref ON rounds (external_ref) WHERE external_ref 
 """
 
 
-def _refusals() -> list[str]:
+def refusals() -> list[str]:
+    """Return the definitions of the triggers that keep the record append-only, as a ledger's file holds them."""
     return [
         f"CREATE TRIGGER {table}_no_{action.lower()} BEFORE {action} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, 'the record is append-only: no {action} on {table}'); END"
@@ -93,7 +94,7 @@ def create_tables(path: Path) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             tables = [statement for statement in _TABLES.split(";\n") if statement.strip()]
-            for statement in ["BEGIN IMMEDIATE", *tables, CREATE_TEXTS, *_refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
+            for statement in ["BEGIN IMMEDIATE", *tables, CREATE_TEXTS, *refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
                 connection.execute(statement)
         finally:
             connection.close()
