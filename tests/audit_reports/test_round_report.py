@@ -159,7 +159,7 @@ def test_free_spins_have_their_trigger_and_end() -> None:
     """The trigger stands at rest in spin 0, the feature's end in its last spin, and each spin says how many are left."""
     spins = pictured_round("free-spins").report().spins
     trigger = next(fact for fact in spins[0].rest if isinstance(fact, TriggerReport))
-    assert (trigger.scatter_count, trigger.spins_awarded, trigger.spins_left) == (5, 15, 15)
+    assert (trigger.counted, trigger.spins_awarded, trigger.spins_left) == (5, 15, 15)
     assert [spin.spins_left for spin in spins[1:]] == list(range(14, -1, -1))
     ended = spins[-1].rest[-1]
     assert isinstance(ended, FeatureEndReport)
