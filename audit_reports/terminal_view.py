@@ -395,7 +395,7 @@ class _RoundView:
         else:
             title, spans = fact_spans(fact)
             first = [Span(" " * MARGIN), self.index_span(fact.event_index), Span(title, QUIET)]
-            self.add(spans, first=first, indent=MARGIN + self.index_width + TITLE_WIDTH)
+            self.add(spans, first=first, indent=MARGIN + self.index_width + max(TITLE_WIDTH, len(title) + 1))
         self.draw_findings_of(fact.event_index)
 
     def draw_settlement(self, *, is_whole: bool) -> None:

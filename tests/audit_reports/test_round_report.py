@@ -39,6 +39,8 @@ PICTURES = {
     "capped": ("moonlight-cap", "base", 337),
     "capped-free-spins": ("moonlight-cap", "buy", 19),
     "free-spins": ("moonlight-pictures", "buy", 3),
+    "moon-cash": ("moon-spell-pictures", "base", 13),
+    "hold-and-respin": ("moon-spell-pictures", "base", 873),
 }
 
 
@@ -107,7 +109,7 @@ def test_recorded_amounts_are_those_computed(name: str) -> None:
         assert all(win.computed == win.win for step in spin.steps for win in step.wins)
         assert all(fact.computed == fact.prize for fact in spin.rest if isinstance(fact, PrizeReport))
         assert all(fact.computed == fact.award for fact in spin.rest if isinstance(fact, SpinEndReport))
-        assert all(len(step.rows) == 5 and all(len(row) == 6 for row in step.rows) for step in spin.steps)
+        assert all(len(step.rows) == report.rows and all(len(row) == report.reels for row in step.rows) for step in spin.steps)
 
 
 def test_the_header_says_what_was_played_and_for_how_much() -> None:
