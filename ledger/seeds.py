@@ -18,12 +18,13 @@ _NONCE_BYTES = 12
 class SeedEpoch:
     """An epoch that this process may open rounds under. Its text never shows the seed."""
 
-    __slots__ = ("commitment", "number", "seed")
+    __slots__ = ("commitment", "next_nonce", "number", "seed")
 
     def __init__(self, number: int, seed: bytes) -> None:
         self.number = number
         self.seed = seed
         self.commitment = seed_commitment(seed)
+        self.next_nonce = 0  # none below it is dealt again, whatever the ledger says
 
     def __repr__(self) -> str:
         return f"SeedEpoch(number={self.number}, commitment={self.commitment})"

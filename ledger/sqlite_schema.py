@@ -4,9 +4,19 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-from ledger.errors import LedgerDamaged, LedgerEmpty, LedgerError, LedgerLocked, LedgerMissing, LedgerNewer, LedgerUnwritable, NotALedger
+from ledger.errors import (
+    FlushFailed,
+    LedgerDamaged,
+    LedgerEmpty,
+    LedgerError,
+    LedgerLocked,
+    LedgerMissing,
+    LedgerNewer,
+    LedgerUnwritable,
+    NotALedger,
+)
 
-__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "create_tables", "ledger_error", "ledger_uri"]
+__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "commit_error", "create_tables", "ledger_error", "ledger_uri"]
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5
@@ -82,6 +92,17 @@ def ledger_error(path: str, error: sqlite3.Error) -> LedgerError:
     if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         return LedgerUnwritable(path, str(error))
     return LedgerDamaged(path, str(error))
+
+
+def commit_error(path: str, error: sqlite3.Error) -> LedgerError:
+    """Return the error of ours that a COMMIT failed with.
+
+    Where the bytes are written and only their flush, or what follows it, failed, the next opening may find the commit whole.
+    """
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    if code & 0xFF == sqlite3.SQLITE_IOERR and code != sqlite3.SQLITE_IOERR_WRITE:
+        return FlushFailed(path, str(error))
+    return ledger_error(path, error)
 
 
 def create_tables(path: Path) -> None:
