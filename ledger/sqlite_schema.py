@@ -1,6 +1,9 @@
 """Tables of a ledger on SQLite, and what a file must look like to be taken for one. On disk for ever."""
 
+import errno
+import os
 import sqlite3
+import stat
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,7 +23,6 @@ __all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "commit_error"
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5
-_MAGIC = b"SQLite format 3\0"
 
 # AUTOINCREMENT: the number of a lost last row is never given out again. Column `rowid` is what the library's SQL names.
 _TABLES = """
@@ -76,8 +78,6 @@ def ledger_uri(path: Path, *, writable: bool) -> str:
 
 
 def _is_unwritable_medium(folder: Path) -> bool:
-    import os
-
     return not os.access(folder, os.W_OK) or bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
@@ -127,19 +127,7 @@ def check_ledger_file(path: Path) -> None:
     Raises LedgerMissing, LedgerEmpty, NotALedger, LedgerNewer, LedgerLocked, LedgerDamaged, LedgerUnwritable.
     """
     name = str(path)
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
-    except FileNotFoundError as error:
-        raise LedgerMissing(name) from error
-    except IsADirectoryError as error:
-        raise NotALedger(name, "a folder") from error
-    except OSError as error:
-        raise NotALedger(name, error.strerror or type(error).__name__) from error
-    if not magic:
-        raise LedgerEmpty(name)
-    if magic != _MAGIC:
-        raise NotALedger(name, "something that is no SQLite file")
+    _check_file(path)
     try:
         connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True, timeout=BUSY_SECONDS)
         try:
@@ -148,6 +136,27 @@ def check_ledger_file(path: Path) -> None:
             connection.close()
     except sqlite3.Error as error:
         raise ledger_error(name, error) from error
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what SQLite need not be asked about, without opening it.
+
+    Whoever closes a file that SQLite has open in the same process takes SQLite's locks on it away. Another writer that ends
+    then holds itself to be the last one and removes the log into which this process still writes.
+    """
+    name = str(path)
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise LedgerMissing(name) from error
+    except OSError as error:
+        raise NotALedger(name, error.strerror or type(error).__name__) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise NotALedger(name, "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file")
+    if not found.st_size:
+        raise LedgerEmpty(name)
+    if not os.access(path, os.R_OK):
+        raise NotALedger(name, os.strerror(errno.EACCES))
 
 
 def _check_tables(name: str, connection: sqlite3.Connection) -> None:

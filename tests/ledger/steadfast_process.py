@@ -1,4 +1,4 @@
-"""A process that plays rounds of one account on a server or a disk that may fail at any time, so many or until it is told to stop: run by the tests."""
+"""A process that plays on a server or a disk that may fail at any time, so many rounds or until it is told to stop: run by the tests."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""A disk that fails or fills up, and a process that dies, at each of its writes and flushes in turn: nothing is lost, nothing is there in part."""
+"""A disk that fails or fills up, or a process that dies, at each write and flush in turn: nothing is lost, nothing is there in part."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def left(closed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     while log.stat().st_size < WAL_BYTES_NEAR_CHECKPOINT:
         ledger.play(ref, game, "base", 200)
     ledger.open_round(ref, game, "base", 200)
-    copy = folder.parent / "b"
+    copy = folder.parent / "left"
     shutil.copytree(folder, copy)
     ledger.close()
     (copy / "ledger.db-shm").unlink()
@@ -126,7 +126,7 @@ def record_faults(name: str, count: int) -> None:
 def each_fault(folder: Path, arguments: list[str], kind: str, check: Callable[[Path, Traced, Fault], None], *, work: Path) -> None:
     """Run a command on a copy of a folder once whole and once for each fault, and have what is left checked each time."""
     require_strace()
-    name = f"{folder.parent.name} {arguments[0]}"
+    name = f"{folder.name.rstrip('0123456789')} {arguments[0]}"
     shutil.copytree(folder, work / "whole")
     command = audit_command(*arguments)
     whole = run_traced(work / "whole", command)
@@ -165,7 +165,7 @@ def test_a_failing_write_or_flush_loses_no_round(request, tmp_path, state, kind)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failing_write_makes_no_half_ledger(tmp_path, kind):
-    """Whichever write or flush of `audit init` fails, there is a whole ledger with its keys or none; after an error a second try makes it."""
+    """Whichever write or flush of `audit init` fails, there is a whole ledger or none; after an error a second try makes it."""
 
     def check(folder: Path, ended: Traced, fault: Fault) -> None:
         if (folder / "ledger.db").exists():
@@ -224,7 +224,7 @@ def test_a_failing_write_closes_no_epoch_in_part(left, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["EIO", "ENOSPC", "ENOSPC-span"])
 def test_a_writer_that_met_a_fault_goes_on(tmp_path, kind):
-    """The same writer, told that a write failed, reads, finishes and plays on once the disk works again; nothing is there twice or in part."""
+    """The same writer, told that a write failed, finishes and plays on once the disk works again; nothing is there twice or in part."""
     require_strace()
     with new_ledger(tmp_path) as (_, account_ref):
         pass
@@ -266,7 +266,7 @@ except FlushFailed:
 
 
 def test_a_commit_that_the_disk_did_not_confirm_is_whole_or_not_there(tmp_path):
-    """Where only the flush failed and the process died of something else, the next opening finds the commit: the message did not deny it."""
+    """Where only the flush failed and then the process died, the next opening finds the commit: the message did not deny it."""
     require_strace()
     with new_ledger(tmp_path, balance_minor=1) as (_, account_ref):
         pass
