@@ -371,9 +371,10 @@ def start_process(path, account_ref, *, rounds=-1):
 
 def said(process):
     """What a killed process had said: the opened and the settled rounds."""
-    # A line that the kill cut off was never said.
+    # A line that the kill cut off was never said. `communicate` would leave out what `readline` has read ahead.
     try:
-        text, _ = process.communicate(timeout=60)
+        text = process.stdout.read()
+        process.wait(timeout=60)
     finally:
         process.kill()
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
