@@ -372,11 +372,8 @@ def start_process(path, account_ref, *, rounds=-1):
 def said(process):
     """What a killed process had said: the opened and the settled rounds."""
     # A line that the kill cut off was never said. `communicate` would leave out what `readline` has read ahead.
-    try:
+    with process:
         text = process.stdout.read()
-        process.wait(timeout=60)
-    finally:
-        process.kill()
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
     return [line[1] for line in lines if line[0] == "open"], [line[1] for line in lines if line[0] == "done"]
 
