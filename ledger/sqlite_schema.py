@@ -19,7 +19,16 @@ from ledger.errors import (
     NotALedger,
 )
 
-__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "commit_error", "create_tables", "ledger_error", "ledger_uri"]
+__all__ = [
+    "BUSY_SECONDS",
+    "SCHEMA_VERSION",
+    "check_ledger_file",
+    "commit_error",
+    "create_tables",
+    "empty_log",
+    "ledger_error",
+    "ledger_uri",
+]
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5
@@ -136,6 +145,21 @@ def check_ledger_file(path: Path) -> None:
             connection.close()
     except sqlite3.Error as error:
         raise ledger_error(name, error) from error
+
+
+def empty_log(path: Path) -> None:
+    """Bring all that the write-ahead log of a ledger holds into its file, which SQLite does on closing too, but silently or not at all.
+
+    Raises LedgerUnwritable.
+    """
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ledger_error(str(path), error) from error
 
 
 def _check_file(path: Path) -> None:

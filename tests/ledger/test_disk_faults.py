@@ -186,6 +186,20 @@ def test_a_failing_write_makes_no_half_ledger(tmp_path, kind):
     each_fault(tmp_path / "empty", ["init"], kind, check, work=tmp_path)
 
 
+@pytest.mark.parametrize("span", ["", "+"])
+def test_a_new_ledger_is_not_put_in_place_without_its_first_event(tmp_path, span):
+    """Where a write of `audit init` fails after its last commit, there is no ledger, or one that holds its first event."""
+    require_strace()
+    whole = run_traced(tmp_path, audit_command("init", "--ledger", "whole.db"))
+    count = count_calls(whole)["pwrite64"]
+    for number in range(count - 12, count + 1, 3 if FAULTS != "each" else 1):
+        ended = run_traced(tmp_path, audit_command("init", "--ledger", f"{number}.db"), Fault("pwrite64", number, "error=EIO", span))
+        if (tmp_path / f"{number}.db").exists():
+            assert fsck_messages(tmp_path / f"{number}.db") == [], number
+        else:
+            assert ended.status == 4, ended.err
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failing_write_makes_no_half_checkpoint(closed, tmp_path, kind):
     """Whichever write or flush of `audit checkpoint` fails, every checkpoint that is kept is whole, and the next one is signed."""
