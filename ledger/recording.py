@@ -53,7 +53,7 @@ _STATEMENTS = WriteStatements(
     select_account="SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
     select_account_name="SELECT 1 FROM account_names WHERE name = ?",
     select_account_opening="SELECT account_ref, version, currency, balance_minor, round_in_play, "
-    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
+    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND seed_commitment = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
@@ -239,11 +239,11 @@ class Recording(Reading):
 
     def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""
-        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch = opening
+        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment = opening
         with self._writing as cursor:
             if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
                 return OpenedRow(repeat[0], repeat[1], True)
-            row = cursor.execute(self.writes.select_account_opening, (epoch, account_ref)).fetchone()
+            row = cursor.execute(self.writes.select_account_opening, (epoch, seed_commitment, account_ref)).fetchone()
             if row is None:
                 raise AccountUnknown(account_ref)
             account, nonce = AccountRow._make(row[:5]), row[5]

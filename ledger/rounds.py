@@ -168,6 +168,7 @@ class RoundLedger(Application[str]):
                 continue
             if not row.is_repeat:
                 assert draft.event is not None
+                draft.epoch.next_nonce = draft.event.nonce + 1
                 return Opened(row.round_id, draft.event, row.data, draft.key)
             opened = self._reopened(row.round_id, row.data, is_repeat=True)
             check_same_bet(opened, bet)

@@ -358,6 +358,17 @@ class StoreContract:
         assert rows(place.ledger, "SELECT next_nonce, is_closed FROM epochs ORDER BY epoch") == [(1, 0), (1, 1)]
         assert whole_ledger_faults(place.ledger) == []
 
+    def test_a_nonce_is_dealt_once_whatever_the_ledger_says(self, new_place):
+        """A writer to whom the ledger offers a nonce that it has dealt, as a backup put back does, leaves its epoch and starts another."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, account_ref):
+            play_some(ledger, account_ref, 3)
+            altered(place.ledger, "UPDATE epochs SET next_nonce = 2")
+            opened = ledger.play(account_ref, game(), "base", 200, client_seed="another").opened
+            assert (opened.epoch, opened.nonce) == (2, 0)
+            altered(place.ledger, "UPDATE epochs SET next_nonce = 3 WHERE epoch = 1")
+        assert whole_ledger_faults(place.ledger) == []
+
     def test_what_is_refused_records_nothing(self, new_place):
         """A refused bet, movement or name leaves balance, slot, nonce and tree as they were."""
         place = new_place()
