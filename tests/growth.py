@@ -17,7 +17,7 @@ from engines.registry import GAMES, installed_game
 from ledger.checkpoint import load_checkpoint
 from ledger.checkpoints import rotate_log_key, sign_tree
 from ledger.copying import copy_ledger
-from ledger.disclosure import epoch_states, release_key, reveal_seed, rotate_epochs, rounds_in_play
+from ledger.disclosure import epoch_states, epochs_in_play, release_key, reveal_seed, rotate_epochs
 from ledger.errors import RoundInPlay
 from ledger.history import build, compare
 from ledger.rounds import RoundLedger
@@ -32,7 +32,7 @@ OTHER_PYTHON = "SLOT_AUDIT_OTHER_PYTHON"  # names another interpreter that has t
 STEPS = (20, 50)
 CURRENCIES = ("EUR", "EUR", "JPY", "KWD")
 CLIENT_SEEDS = ("", "", "client", "größer ♥", "0" * 64)
-BETS_MINOR = (20, 40, 200, 1000)
+COINS_MINOR = (1, 2, 10, 50)
 MODES = ("base", "base", "base", "base", "ante", "ante", "buy")
 KILL_AFTER_SECONDS = (0.2, 0.9)
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,7 +99,9 @@ class Life:
             self.ledger.move_funds(ref, amount, reason)  # type: ignore[arg-type]
 
     def _bet(self, ledger: RoundLedger, ref: str) -> tuple[Game, str, int]:
-        game, mode, bet_minor = self.chance.choice(self._games), self.chance.choice(MODES), self.chance.choice(BETS_MINOR)
+        game, mode, coin = self.chance.choice(self._games), self.chance.choice(MODES), self.chance.choice(COINS_MINOR)
+        mode = mode if game.rules.mode(mode) else "base"
+        bet_minor = game.rules.bet.coins * min(coin, game.rules.bet.coin_minor_max)
         if ledger.account(ref).balance_minor < game.rules.cost_minor(mode, bet_minor):
             ledger.move_funds(ref, 10**7)
         return game, mode, bet_minor
@@ -150,7 +152,7 @@ class Life:
     def reveal(self) -> None:
         """Reveal the seed of a closed epoch."""
         closed = [state.epoch for state in epoch_states(self.ledger) if state.status == "closed"]
-        free = [epoch for epoch in closed if not rounds_in_play(self.ledger, epoch)]
+        free = [epoch for epoch in closed if epoch not in epochs_in_play(self.ledger)]
         if free:
             reveal_seed(self.ledger, self.chance.choice(free))
 
