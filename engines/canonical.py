@@ -20,6 +20,7 @@ __all__ = [
 
 # RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
 INTEGER_MAX = 2**53 - 1
+_PLAIN, _NESTED = {int, str, bool}, {dict, list}
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 Integer = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
@@ -83,12 +84,10 @@ def strict_values(data: bytes) -> dict[str, Any] | None:
     return values if (b"." not in data and b"null" not in data) or _is_of_the_record(values) else None
 
 
-def _is_of_the_record(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_of_the_record, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_of_the_record, value))
-    return isinstance(value, int | str)
+def _is_of_the_record(values: dict[str, Any] | list[Any]) -> bool:
+    each = values.values() if isinstance(values, dict) else values
+    others = set(map(type, each)) - _PLAIN
+    return not others or (others <= _NESTED and all(_is_of_the_record(value) for value in each if type(value) in _NESTED))
 
 
 def canonical_bytes(event: RecordedEvent) -> bytes:
