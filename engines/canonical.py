@@ -20,6 +20,8 @@ __all__ = [
 
 # RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
 INTEGER_MAX = 2**53 - 1
+_STRICT = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER  # refuses integers beyond INTEGER_MAX
+_EXPONENT = orjson.dumps(1e16)[1:3]  # how it writes floats without a point; of small ones it is "e-"
 _PLAIN, _NESTED = {int, str, bool}, {dict, list}
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -72,16 +74,19 @@ def canonical_json(value: Any) -> bytes:
 
 
 def strict_values(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that `data` is the canonical form of, None where it is none: floats, null and other forms are refused."""
+    """Return the JSON object that `data` is the canonical form of, None where it is none: floats, null, larger integers and
+    other forms are refused.
+    """
     try:
         values = orjson.loads(data)
         # A form that comes back byte for byte is sorted and compact; what it may still hold is a float or null.
-        is_same = orjson.dumps(values, option=orjson.OPT_SORT_KEYS) == data
+        is_same = orjson.dumps(values, option=_STRICT) == data
     except (ValueError, TypeError):
         return None
     if not is_same or not isinstance(values, dict):
         return None
-    return values if (b"." not in data and b"null" not in data) or _is_of_the_record(values) else None
+    has_no_other = b"." not in data and b"null" not in data and b"e-" not in data and _EXPONENT not in data
+    return values if has_no_other or _is_of_the_record(values) else None
 
 
 def _is_of_the_record(values: dict[str, Any] | list[Any]) -> bool:

@@ -285,7 +285,9 @@ class _Walk:
                 self._displaced.discard(place)
             elif not self._rows.is_covered(row.stream, row.version):
                 got = f"{row.topic} of {len(row.data)} bytes"
-                yield Fault("event_extra", f"stored_events row {row.row_number}", row.stream, row.version - 1, "no event without a leaf", got)
+                yield Fault(
+                    "event_extra", f"stored_events row {row.row_number}", row.stream, row.version - 1, "no event without a leaf", got
+                )
             else:
                 return
             self._events.advance()

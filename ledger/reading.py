@@ -82,7 +82,8 @@ class Statements:
             "leaf": "SELECT leaf_hash FROM leaves WHERE leaf_index = ?",
             "stream_events": f"SELECT {event} FROM stored_events WHERE originator_id = ? ORDER BY originator_version",
             "stream_leaves": f"SELECT {leaf} FROM leaves WHERE stream = ? ORDER BY version_first",
-            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? AND leaf_index < {LEAF_END} ORDER BY leaf_index LIMIT ?",
+            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? AND leaf_index < {LEAF_END} "
+            "ORDER BY leaf_index LIMIT ?",
             "touched": f"SELECT {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? AND {is_round} "
             "GROUP BY stream ORDER BY MIN(leaf_index)",
             "page": f"SELECT leaf_index, {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index <= ? "

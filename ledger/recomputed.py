@@ -100,7 +100,9 @@ class Recomputed:
             faults.append(("account_unknown", "account of round_opened", "an account that was opened", ref))
         else:
             if values["balance_before_minor"] != account.balance_minor:
-                faults.append(("balance", "balance before in round_opened", str(account.balance_minor), str(values["balance_before_minor"])))
+                faults.append(
+                    ("balance", "balance before in round_opened", str(account.balance_minor), str(values["balance_before_minor"]))
+                )
             if account.round_in_play:
                 faults.append(("round_overlap", "round in play of the account", "none", account.round_in_play))
             account.balance_minor = values["balance_before_minor"] - cost

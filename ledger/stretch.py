@@ -16,7 +16,17 @@ from ledger.merkle import append_leaf, leaf_bytes
 from ledger.store import LeafRow
 from ledger.table_rows import RowCursor, TableRows
 
-__all__ = ["KINDS", "STRETCH_EVENTS_MAX", "STRETCH_LEAVES", "FormCheck", "NodeCheck", "Stretch", "agreeing_values", "clean_stretch", "levels_above"]
+__all__ = [
+    "KINDS",
+    "STRETCH_EVENTS_MAX",
+    "STRETCH_LEAVES",
+    "FormCheck",
+    "NodeCheck",
+    "Stretch",
+    "agreeing_values",
+    "clean_stretch",
+    "levels_above",
+]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 STRETCH_LEAVES = 512  # a power of two, so that a stretch is a whole subtree
@@ -44,7 +54,7 @@ def agreeing_values(topic: str, data: bytes) -> dict[str, Any] | None:
     """Return the values of an event of a known kind in canonical form whose kind and version are its topic's, else None."""
     values = strict_values(data)
     kind = KINDS.get(topic)
-    if values is None or kind is None or values.get("kind") != kind or values.get("v") != 1:
+    if values is None or kind is None or values.get("kind") != kind or values.get("v") != 1 or values["v"] is True:
         return None
     return values
 

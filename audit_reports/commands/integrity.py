@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from audit_reports.options import CheckpointOption, HistoryOption, JsonOption, LedgerOption, VkeyOption, check_file_name, history_path, named_ledger
+from audit_reports.options import (
+    CheckpointOption,
+    HistoryOption,
+    JsonOption,
+    LedgerOption,
+    VkeyOption,
+    check_file_name,
+    history_path,
+    named_ledger,
+)
 from audit_reports.output import follow, print_json, print_line
 from ledger.address import DatabaseAddress, LedgerPlace
 

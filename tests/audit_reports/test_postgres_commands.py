@@ -169,3 +169,24 @@ def test_a_game_server_needs_no_more_than_the_page_grants(postgres: PostgresServ
         with pytest.raises(Exception, match=r"permission denied|must be owner"):
             rows(url, statement)
     assert whole_ledger_faults(played.ledger) == []
+
+
+def test_fsck_and_copy(capfd: Capture, played: Place, tmp_path: Path) -> None:
+    """A ledger in a database is checked as a whole, with its read model where one is named, and copied into a file that verifies."""
+    ledger = ("--ledger", played.ledger)
+    clean = run(capfd, "fsck", *ledger, "--json")
+    assert clean.status == 0
+    assert clean.document["read_model"] is False
+    model = tmp_path / "history.db"
+    run(capfd, "history", "build", *ledger, "--history", model)
+    assert run(capfd, "fsck", *ledger, "--history", model, "--json").document["read_model"] is True
+    copied = run(capfd, "copy", tmp_path / "copy.db", *ledger, "--json")
+    assert copied.document["root"] == clean.document["root"]
+    assert copied.document["ledger"] == str(played.ledger).replace(f":{PASSWORD}", "")
+    assert run(capfd, "fsck", "--ledger", tmp_path / "copy.db").status == 0
+    verified = run(capfd, "verify", "--ledger", tmp_path / "copy.db", "--keys", played.keys_dir, "--all", "--json")
+    assert set(verified.lines[-1]["verdicts"]) == {"reproduced"}
+    for command in (("fsck",), ("copy", tmp_path / "none.db")):
+        ended = run(capfd, *command, "--ledger", "postgresql://ann:secret@127.0.0.1:1/db")
+        assert ended.status == 4
+        assert "secret" not in ended.out + ended.err

@@ -1,13 +1,18 @@
-"""fsck: clean ledgers are clean, and every attack on a covered ledger is found and named."""
+"""fsck: clean ledgers are clean, every attack on a covered ledger is found and named, in bulk or leaf by leaf."""
 
 import os
 import random
 import shutil
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engines.registry import installed_game
+from ledger.errors import LedgerError
 from ledger.fsck import Fault, FsckResult, check_ledger
 from ledger.rounds import RoundLedger
 from tests.attacks import ATTACKS, attack, is_named
@@ -65,3 +70,63 @@ def test_every_attack_is_found_and_named(whole: tuple[Path, int, bytes], name: s
         assert messages, f"{name}, instance {number}: nothing found"
         assert is_named(words, messages), (name, number, words, messages[:5])
         copy.unlink()
+
+
+# Values that a column can be made to hold, some of another type than it should have.
+DAMAGES = (
+    "UPDATE stored_events SET {} = {} WHERE rowid = {}",
+    "UPDATE leaves SET {} = {} WHERE leaf_index = {}",
+    "UPDATE nodes SET {} = {} WHERE node_index = {}",
+)
+COLUMNS = (
+    ("originator_id", "originator_version", "topic", "state", "rowid"),
+    ("leaf_index", "stream", "version_first", "version_last", "recorded_at_us", "leaf_hash"),
+    ("level", "node_index", "node_hash"),
+)
+VALUES = ("-3", "0", "1", "4", "2.5", "1e300", "'x'", "x'00ff'", "'round/x'", "'drop/1'", "9000000000000000000", "zeroblob(32)")
+DAMAGE = st.one_of(
+    st.tuples(st.sampled_from(sorted(ATTACKS)), st.integers(0, 2**32)),
+    st.tuples(st.integers(0, 2), st.integers(0, 200), st.integers(0, 5), st.sampled_from(VALUES)),
+)
+
+
+def damage(path: Path, course: list[tuple[object, ...]]) -> None:
+    for what, *chance in course:
+        if isinstance(what, str):
+            with suppress(Exception):  # what comes second may find nothing left to attack
+                attack(what, str(path), random.Random(chance[0]))
+            continue
+        place, column, value = chance
+        assert isinstance(what, int)
+        columns = COLUMNS[what]
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                connection.execute(f"DROP TRIGGER {name}")
+            with suppress(sqlite3.IntegrityError):  # a place that is taken, or a value that the column does not take
+                connection.execute(DAMAGES[what].format(columns[column % len(columns)], value, place))
+
+
+@given(course=st.lists(DAMAGE, max_size=3), is_held=st.booleans())
+def test_in_bulk_and_leaf_by_leaf_are_one(
+    whole: tuple[Path, int, bytes], tmp_path_factory: pytest.TempPathFactory, course: list[tuple[object, ...]], is_held: bool
+) -> None:
+    """Whatever is done to a ledger, going over stretches in bulk gives the faults, ticks and counts of going leaf by leaf."""
+    path, size, root = whole
+    copy = tmp_path_factory.mktemp("one") / "copy.db"
+    shutil.copyfile(path, copy)
+    damage(copy, course)
+    held = [(size, root), (5, bytes(32)), (size - 1, bytes(32))] if is_held else []
+    reports = []
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("ledger.fsck", "ledger.stretch"):
+            patch.setattr(f"{module}.STRETCH_LEAVES", 8)
+        for is_bulk in (True, False):
+            if not is_bulk:
+                patch.setattr("ledger.fsck.clean_stretch", lambda *_: None)
+            counted: list[FsckResult] = []
+            try:
+                reports.append((list(check_ledger(copy, held_roots=held, counted=counted, is_ticking=True)), counted))
+            except LedgerError as error:
+                reports.append(([type(error)], []))
+    assert reports[0] == reports[1]
+    copy.unlink()
