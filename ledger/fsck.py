@@ -12,14 +12,16 @@ from engines.canonical import strict_values
 from ledger.address import LedgerPlace
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
+from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
 from ledger.recomputed import EventFault, Recomputed
 from ledger.store import ROUND_STREAM, LeafRow
-from ledger.stretch import KINDS, STRETCH_EVENTS_MAX, STRETCH_LEAVES, FormCheck, NodeCheck, Stretch, agreeing_values, clean_stretch
+from ledger.stretch import KINDS, STRETCH_LEAVES, StoredNodes, Stretch, agreeing_values, clean_stretches
 from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
 
 __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 APPEND_EVENTS_MAX = 10_000_000
+RANGES_MIN = 4  # from which on processes pay off
 
 
 class Fault(NamedTuple):
@@ -113,8 +115,8 @@ class _Nodes:
 class _Walk:
     """One pass over leaves and events together."""
 
-    def __init__(self, rows: TableRows, held_roots: Iterable[tuple[int, bytes]]) -> None:
-        self._rows = rows
+    def __init__(self, place: LedgerPlace, rows: TableRows, held_roots: Iterable[tuple[int, bytes]], job_count: int) -> None:
+        self._place, self._rows, self._job_count = place, rows, job_count
         self._held_roots: dict[int, list[bytes]] = {}
         for size, root in held_roots:
             self._held_roots.setdefault(size, []).append(root)
@@ -122,7 +124,7 @@ class _Walk:
         self._early: set[tuple[str, int]] = set()  # their row was met before they were due
         self._peaks: list[bytes] = []
         self._last_versions: dict[str, int] = {}
-        self._next_number: int | None = None  # of the rows of events, all before it are done
+        self._last_number: int | None = None  # of the rows of events that were gone over in bulk
         self.recomputed = Recomputed()
         self.event_count = 0
         self.leaf_count = 0
@@ -130,7 +132,7 @@ class _Walk:
     def faults(self) -> Iterator[Fault | None]:
         """Yield every fault in the order of the record, and None after each leaf."""
         yield from self._follow_clean_stretches()
-        self._events = _Events(self._rows, self._next_number)
+        self._events = _Events(self._rows, None if self._last_number is None else self._last_number + 1)
         self._nodes = _Nodes(self._rows, self.leaf_count)
         for row in rows_in_pages(self._rows.leaves(self.leaf_count or None)):
             yield from self._check_leaf(LeafRow._make(row))
@@ -142,20 +144,27 @@ class _Walk:
 
     def _follow_clean_stretches(self) -> Iterator[Fault | None]:
         """Go over the ledger in bulk, up to the first stretch in which a leaf, an event's place or form, or a node is wrong."""
-        leaves, events, nodes = self._rows.leaves(), self._rows.events(), NodeCheck(self._rows)
-        form = FormCheck()
-        while page := leaves.fetchmany(STRETCH_LEAVES):
-            counts = [version_last - version_first + 1 for _, _, version_first, version_last, _, _ in page]
-            if min(counts) < 1 or sum(counts) > STRETCH_EVENTS_MAX:
+        nodes = StoredNodes(self._rows)
+        level_first = STRETCH_LEAVES.bit_length() - 1
+        for stretch in self._clean_stretches():
+            if self._last_number is not None and self._rows.number_after(self._last_number) != stretch.number_first:
                 return
-            found = events.fetchmany(sum(counts))
-            stretch = clean_stretch(self.leaf_count, page, found, form)
-            peaks = nodes.peaks_after(self.leaf_count, self._peaks, stretch.levels) if stretch is not None else None
-            if stretch is None or peaks is None:
-                return
-            self._next_number = found[-1][0] + 1
+            peaks = [*self._peaks, *stretch.peaks]
+            if len(stretch.leaves) == STRETCH_LEAVES:
+                peaks, finished = append_leaf(self._peaks, self.leaf_count // STRETCH_LEAVES, stretch.peaks[0])
+                if not all(nodes.are_next(level_first + node.level, node.node_index, [node.node_hash]) for node in finished):
+                    return
+            self._last_number = stretch.number_last
             yield from self._follow(stretch)
             self._peaks = peaks
+
+    def _clean_stretches(self) -> Iterator[Stretch]:
+        range_count = self._rows.leaf_count() // RANGE_LEAVES if self._job_count > 1 else 0
+        if range_count >= RANGES_MIN:
+            yield from stretches_of_ranges(self._place, range_count, self._job_count)
+            if self.leaf_count < range_count * RANGE_LEAVES:
+                return
+        yield from clean_stretches(self._rows, self.leaf_count)
 
     def _follow(self, stretch: Stretch) -> list[Fault | None]:
         """Take what the events of a stretch say, leaf by leaf, and hold the tree against each checkpoint that falls in it."""
@@ -316,15 +325,21 @@ def leaf_count(place: LedgerPlace) -> int:
 
 
 def check_ledger(
-    place: LedgerPlace, *, held_roots: Iterable[tuple[int, bytes]] = (), counted: list[FsckResult] | None = None, is_ticking: bool = False
+    place: LedgerPlace,
+    *,
+    held_roots: Iterable[tuple[int, bytes]] = (),
+    counted: list[FsckResult] | None = None,
+    is_ticking: bool = False,
+    job_count: int = 1,
 ) -> Iterator[Fault | None]:
     """Yield every fault of the ledger at `place`, in the order of the record, then those of its tables.
 
     held_roots: tree size and root of each kept checkpoint. counted: is given one FsckResult at the end.
-    is_ticking: yield None as well, once for each leaf. Reads one moment of a ledger in use. Raises as `table_rows`.
+    is_ticking: yield None as well, once for each leaf. job_count: processes that go over a large ledger; the faults are the same
+    for any number. Reads one moment of a ledger in use. Raises as `table_rows`.
     """
     with table_rows(place) as rows:
-        walk = _Walk(rows, held_roots)
+        walk = _Walk(place, rows, held_roots, job_count)
         try:
             for fault in walk.faults():
                 if fault is not None or is_ticking:

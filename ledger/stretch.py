@@ -4,7 +4,7 @@ What is left alone is gone over leaf by leaf in `ledger/fsck.py`, which names wh
 that no stretch passes in which that would find a fault of place, form, hash or node.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -12,21 +12,10 @@ from typing import Any, NamedTuple
 from engines.canonical import strict_values
 from engines.game_events import GAME_EVENTS
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
-from ledger.merkle import append_leaf, leaf_bytes
-from ledger.store import LeafRow
+from ledger.merkle import leaf_bytes
 from ledger.table_rows import RowCursor, TableRows
 
-__all__ = [
-    "KINDS",
-    "STRETCH_EVENTS_MAX",
-    "STRETCH_LEAVES",
-    "FormCheck",
-    "NodeCheck",
-    "Stretch",
-    "agreeing_values",
-    "clean_stretch",
-    "levels_above",
-]
+__all__ = ["KINDS", "STRETCH_LEAVES", "FormCheck", "StoredNodes", "Stretch", "agreeing_values", "clean_stretch", "clean_stretches"]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 STRETCH_LEAVES = 512  # a power of two, so that a stretch is a whole subtree
@@ -40,14 +29,17 @@ _LENGTHS = [length.to_bytes(4, "big") for length in range(4096)]
 class Stretch(NamedTuple):
     """Leaves in whose bytes nothing is wrong; what their events say has still to be followed.
 
-    levels: the hashes of the leaves and of the subtrees above them that the stretch finishes, lowest first.
-    ends: for each leaf, the place after its last event. folded: place and values of each event that something follows from.
+    leaves: rows of the table, columns as of `LeafRow`. ends: for each, the place after its last event.
+    folded: place and values of each event that something follows from. peaks: of the tree over these leaves alone.
+    number_first, number_last: of the rows of its events, between which no other row stands.
     """
 
-    leaves: Sequence[LeafRow]
-    levels: list[list[bytes]]
+    leaves: list[Any]
     ends: list[int]
     folded: list[tuple[int, dict[str, Any]]]
+    peaks: list[bytes]
+    number_first: int
+    number_last: int
 
 
 def agreeing_values(topic: str, data: bytes) -> dict[str, Any] | None:
@@ -88,62 +80,61 @@ class FormCheck:
         return folded
 
 
-class NodeCheck:
-    """The stored inner nodes, held level by level against those that leaves make."""
+class StoredNodes:
+    """The stored inner nodes, each level read in the order of its index from the one above leaf `first_leaf` on."""
 
-    def __init__(self, rows: TableRows) -> None:
-        self._rows = rows
+    def __init__(self, rows: TableRows, first_leaf: int = 0) -> None:
+        self._rows, self._first_leaf = rows, first_leaf
         self._levels: dict[int, RowCursor] = {}
 
-    def peaks_after(self, first: int, peaks: Sequence[bytes], levels: list[list[bytes]]) -> list[bytes] | None:
-        """Return the tree's peaks after a stretch; None where the nodes that it finishes are not the stored ones.
-
-        first: leaves before the stretch, a multiple of STRETCH_LEAVES, and `peaks` theirs. levels: as of `Stretch`.
-        """
-        for level, nodes in enumerate(levels[1:], 1):
-            if not self._are_next(level, first >> level, nodes):
-                return None
-        leaf_count = len(levels[0])
-        if leaf_count < STRETCH_LEAVES:  # the last stretch
-            return [*peaks, *(nodes[-1] for level, nodes in reversed(list(enumerate(levels))) if leaf_count >> level & 1)]
-        grown, finished = append_leaf(peaks, first // STRETCH_LEAVES, levels[-1][0])
-        level_first = len(levels) - 1
-        if not all(self._are_next(level_first + node.level, node.node_index, [node.node_hash]) for node in finished):
-            return None
-        return grown
-
-    def _are_next(self, level: int, first: int, nodes: Sequence[bytes]) -> bool:
+    def are_next(self, level: int, first: int, nodes: Sequence[bytes]) -> bool:
+        """Return whether the next stored nodes of a level are these, from index `first` on."""
         if level not in self._levels:
-            self._levels[level] = self._rows.nodes(level)
+            self._levels[level] = self._rows.nodes(level, self._first_leaf >> level or None)
         return self._levels[level].fetchmany(len(nodes)) == list(enumerate(nodes, first))
 
 
-def levels_above(leaves: list[bytes]) -> list[list[bytes]]:
-    """Return leaf hashes and, level by level, the hashes of the complete subtrees above them (RFC 6962, 2.1)."""
-    levels = [leaves]
-    while len(level := levels[-1]) > 1:
-        levels.append([sha256(b"\x01" + left + right).digest() for left, right in zip(level[::2], level[1::2], strict=False)])
-    return levels
+def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None) -> Iterator[Stretch]:
+    """Yield the stretches of the leaves from `first`, a multiple of STRETCH_LEAVES, to before `leaf_end`, while they are clean."""
+    leaves, nodes, form = rows.leaves(first or None), StoredNodes(rows, first), FormCheck()
+    events = None if first else rows.events()
+    while (leaf_end is None or first < leaf_end) and (page := leaves.fetchmany(STRETCH_LEAVES)):
+        counts = [version_last - version_first + 1 for _, _, version_first, version_last, _, _ in page]
+        if min(counts) < 1 or sum(counts) > STRETCH_EVENTS_MAX:
+            return
+        if events is None:
+            start = rows.event_at(page[0][1], page[0][2])
+            if start is None:
+                return
+            events = rows.events(start.row_number)
+        stretch = clean_stretch(first, page, events.fetchmany(sum(counts)), form, nodes)
+        if stretch is None:
+            return
+        yield stretch
+        first += len(page)
 
 
-def clean_stretch(first: int, leaves: Sequence[LeafRow], events: Sequence[tuple[Any, ...]], form: FormCheck) -> Stretch | None:
+def clean_stretch(
+    first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], form: FormCheck, nodes: StoredNodes
+) -> Stretch | None:
     """Return the stretch of the leaves from index `first` on, None where its events, in the order of their rows, are not theirs.
 
     events: number, stream, version, topic and bytes of as many rows as the leaves cover. Compared are the order of leaves and
-    rows, the form of every event and the hash of every leaf; versions are those that the leaves say, be they right or not.
+    rows, the form of every event, the hash of every leaf, and the nodes that need no leaf before these; versions are those that
+    the leaves say, be they right or not.
     """
     streams: list[str] = []
     versions: list[int] = []
     ends: list[int] = []
     for leaf_index, (index, stream, version_first, version_last, _, _) in enumerate(leaves, first):
-        if index != leaf_index or version_last < version_first:
+        if index != leaf_index:
             return None
         streams += [stream] * (version_last - version_first + 1)
         versions += range(version_first, version_last + 1)
         ends.append(len(streams))
     if len(events) != len(streams):
         return None
-    _, found_streams, found_versions, topics, datas = zip(*events, strict=True) if events else ((),) * 5
+    numbers, found_streams, found_versions, topics, datas = zip(*events, strict=True)
     if list(found_versions) != versions or list(found_streams) != streams:
         return None
     folded = form.folded(versions, topics, datas)
@@ -152,10 +143,26 @@ def clean_stretch(first: int, leaves: Sequence[LeafRow], events: Sequence[tuple[
     hashes = _leaf_hashes(leaves, ends, datas)
     if hashes != [leaf[5] for leaf in leaves]:
         return None
-    return Stretch(leaves, levels_above(hashes), ends, folded)
+    peaks = _stored_peaks(first, hashes, nodes)
+    return Stretch(leaves, ends, folded, peaks, numbers[0], numbers[-1]) if peaks is not None else None
 
 
-def _leaf_hashes(leaves: Sequence[LeafRow], ends: Sequence[int], datas: Sequence[bytes]) -> list[bytes]:
+def _stored_peaks(first: int, leaves: list[bytes], nodes: StoredNodes) -> list[bytes] | None:
+    """Return the peaks of the tree over leaf hashes (RFC 6962, 2.1), None where its nodes are not the stored ones."""
+    peaks: list[bytes] = []
+    level, hashes = 0, leaves
+    while True:
+        if len(hashes) & 1:
+            peaks.append(hashes[-1])
+        if len(hashes) < 2:
+            return peaks[::-1]
+        level += 1
+        hashes = [sha256(b"\x01" + left + right).digest() for left, right in zip(hashes[::2], hashes[1::2], strict=False)]
+        if not nodes.are_next(level, first >> level, hashes):
+            return None
+
+
+def _leaf_hashes(leaves: list[Any], ends: Sequence[int], datas: Sequence[bytes]) -> list[bytes]:
     """Return the hashes of the leaves (`record/1`, items 3 and 4), each append digest over a slice of one run of bytes."""
     lengths = list(map(len, datas))
     form: list[bytes] = [b""] * (2 * len(datas))

@@ -14,6 +14,7 @@ from audit_reports.options import (
     VkeyOption,
     check_file_name,
     history_path,
+    job_count,
     named_ledger,
 )
 from audit_reports.output import follow, print_json, print_line
@@ -35,6 +36,7 @@ def fsck(
     vkeys: VkeyOption = None,
     ledger: LedgerOption = "ledger.db",
     history_file: HistoryOption = "",
+    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes for a large ledger; 0 is one for each core.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Check the integrity of a whole ledger.
@@ -56,7 +58,8 @@ def fsck(
         count += 1
         _print_fault({"code": "checkpoint_signature", "message": text}, as_json=as_json)
     total = leaf_count(place)
-    for step in follow(check_ledger(place, held_roots=held, counted=counted, is_ticking=True), what="leaves", total=total):
+    steps = check_ledger(place, held_roots=held, counted=counted, is_ticking=True, job_count=job_count(jobs))
+    for step in follow(steps, what="leaves", total=total):
         if step is not None:
             count += 1
             _print_fault({**step._asdict(), "message": step.message}, as_json=as_json)

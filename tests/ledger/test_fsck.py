@@ -1,11 +1,15 @@
 """fsck: clean ledgers are clean, every attack on a covered ledger is found and named, in bulk or leaf by leaf."""
 
+import multiprocessing
 import os
 import random
 import shutil
 import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +19,9 @@ from engines.registry import installed_game
 from ledger.errors import LedgerError
 from ledger.fsck import Fault, FsckResult, check_ledger
 from ledger.rounds import RoundLedger
+from ledger.stretch import STRETCH_LEAVES, clean_stretches
 from tests.attacks import ATTACKS, attack, is_named
+from tests.ledger_files import altered, new_ledger, play_some
 
 INSTANCES = int(os.environ.get("SLOT_AUDIT_ATTACKS", "6"))
 ROUNDS = int(os.environ.get("SLOT_AUDIT_ATTACK_ROUNDS", "60"))
@@ -90,6 +96,21 @@ DAMAGE = st.one_of(
 )
 
 
+class OwnProcess(ThreadPoolExecutor):
+    """Runs what is meant for another process in this one, at once."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__(1)
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(*given, **named))
+        except LedgerError as error:
+            done.set_exception(error)
+        return done
+
+
 def damage(path: Path, course: list[tuple[object, ...]]) -> None:
     for what, *chance in course:
         if isinstance(what, str):
@@ -110,7 +131,7 @@ def damage(path: Path, course: list[tuple[object, ...]]) -> None:
 def test_in_bulk_and_leaf_by_leaf_are_one(
     whole: tuple[Path, int, bytes], tmp_path_factory: pytest.TempPathFactory, course: list[tuple[object, ...]], is_held: bool
 ) -> None:
-    """Whatever is done to a ledger, going over stretches in bulk gives the faults, ticks and counts of going leaf by leaf."""
+    """Whatever is done to a ledger, going over stretches or ranges in bulk gives the faults, ticks and counts of going leaf by leaf."""
     path, size, root = whole
     copy = tmp_path_factory.mktemp("one") / "copy.db"
     shutil.copyfile(path, copy)
@@ -120,13 +141,39 @@ def test_in_bulk_and_leaf_by_leaf_are_one(
     with pytest.MonkeyPatch.context() as patch:
         for module in ("ledger.fsck", "ledger.stretch"):
             patch.setattr(f"{module}.STRETCH_LEAVES", 8)
-        for is_bulk in (True, False):
-            if not is_bulk:
-                patch.setattr("ledger.fsck.clean_stretch", lambda *_: None)
+        for module in ("ledger.fsck", "ledger.ranges"):
+            patch.setattr(f"{module}.RANGE_LEAVES", 16)
+        patch.setattr("ledger.ranges.ProcessPoolExecutor", OwnProcess)
+        for way in ("stretches", "ranges", "leaves"):
+            if way == "leaves":
+                patch.setattr("ledger.stretch.clean_stretch", lambda *_: None)
             counted: list[FsckResult] = []
+            jobs = 2 if way == "ranges" else 1
             try:
-                reports.append((list(check_ledger(copy, held_roots=held, counted=counted, is_ticking=True)), counted))
+                steps = check_ledger(copy, held_roots=held, counted=counted, is_ticking=True, job_count=jobs)
+                reports.append((list(steps), counted))
             except LedgerError as error:
                 reports.append(([type(error)], []))
-    assert reports[0] == reports[1]
+    assert reports[0] == reports[2]
+    assert reports[1] == reports[2]
     copy.unlink()
+
+
+def test_processes_report_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes go over all whole ranges and find a ledger clean or damaged as one process does; none of them is left."""
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 520)
+    ranges, started = 2, []
+    for module in ("ledger.fsck", "ledger.ranges"):
+        monkeypatch.setattr(f"{module}.RANGE_LEAVES", STRETCH_LEAVES)
+    monkeypatch.setattr("ledger.fsck.RANGES_MIN", ranges)
+    monkeypatch.setattr("ledger.fsck.clean_stretches", lambda rows, first: started.append(first) or clean_stretches(rows, first))
+    path = tmp_path / "ledger.db"
+    for statement in ("", "UPDATE leaves SET recorded_at_us = recorded_at_us + 1 WHERE leaf_index = 600"):
+        if statement:
+            altered(path, statement)
+        one, two = (list(check_ledger(path, job_count=jobs)) for jobs in (1, 2))
+        assert one == two
+        assert bool(one) == bool(statement)
+    assert started == [0, ranges * STRETCH_LEAVES, 0]  # in bulk; behind the ranges; of the damaged one in bulk, by one process alone
+    assert not multiprocessing.active_children()
