@@ -21,7 +21,7 @@ from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
 __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 APPEND_EVENTS_MAX = 10_000_000
-RANGES_MIN = 4  # from which on processes pay off
+RANGES_MIN = 16  # from which on processes pay off
 
 
 class Fault(NamedTuple):

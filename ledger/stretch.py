@@ -9,7 +9,7 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from engines.canonical import strict_values
+from engines.canonical import is_plain, reversible_values, strict_values
 from engines.game_events import GAME_EVENTS
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.merkle import leaf_bytes
@@ -45,10 +45,12 @@ class Stretch(NamedTuple):
 def agreeing_values(topic: str, data: bytes) -> dict[str, Any] | None:
     """Return the values of an event of a known kind in canonical form whose kind and version are its topic's, else None."""
     values = strict_values(data)
-    kind = KINDS.get(topic)
-    if values is None or kind is None or values.get("kind") != kind or values.get("v") != 1 or values["v"] is True:
-        return None
-    return values
+    return values if values is not None and _is_agreeing(topic, values) else None
+
+
+def _is_agreeing(topic: str, values: dict[str, Any]) -> bool:
+    kind, version = values.get("kind"), values.get("v")
+    return kind is not None and KINDS.get(topic) == kind and version == 1 and version is not True
 
 
 class FormCheck:
@@ -63,20 +65,25 @@ class FormCheck:
         Something follows from lifecycle events and from whatever a stream begins with.
         """
         known = self._topics
+        if len(known) > _KEPT_MAX:
+            known.clear()
         folded: list[tuple[int, dict[str, Any]]] = []
+        others: list[bytes] = []
         for place, (version, topic, data) in enumerate(zip(versions, topics, datas, strict=True)):
-            is_short = len(data) <= _KEPT_BYTES_MAX
-            if is_short and known.get(data) == topic and version != 1:
-                continue
-            values = agreeing_values(topic, data)
-            if values is None:
-                return None
-            if topic in _TOPICS_FOLDED or version == 1:
+            if version == 1 or topic in _TOPICS_FOLDED:
+                values = agreeing_values(topic, data)
+                if values is None:
+                    return None
                 folded.append((place, values))
-            elif is_short:
-                if len(known) >= _KEPT_MAX:
-                    known.clear()
-                known[data] = topic
+            elif known.get(data) != topic:
+                values = reversible_values(data)
+                if values is None or not _is_agreeing(topic, values):
+                    return None
+                others.append(data)
+                if len(data) <= _KEPT_BYTES_MAX:
+                    known[data] = topic
+        if not is_plain(b"".join(others)) and None in map(strict_values, others):
+            return None
         return folded
 
 
