@@ -121,9 +121,7 @@ def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None
         first += len(page)
 
 
-def clean_stretch(
-    first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], form: FormCheck, nodes: StoredNodes
-) -> Stretch | None:
+def clean_stretch(first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], form: FormCheck, nodes: StoredNodes) -> Stretch | None:
     """Return the stretch of the leaves from index `first` on, None where its events, in the order of their rows, are not theirs.
 
     events: number, stream, version, topic and bytes of as many rows as the leaves cover. Compared are the order of leaves and

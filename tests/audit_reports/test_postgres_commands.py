@@ -130,6 +130,8 @@ def test_an_auditor_can_verify_and_not_write(
     assert sealed.lines[-1]["verdicts"] == {"not_replayable": 6}
     assert not any(finding["severity"] != "warning" for line in sealed.lines[:-1] for finding in line["findings"])
     assert run(capfd, "verify", "--ledger", url, "--keys", played.keys_dir, "--all").status == 0
+    assert run(capfd, "fsck", "--ledger", url).status == 0
+    assert run(capfd, "copy", tmp_path / "copy.db", "--ledger", url).status == 0
     with RoundLedger.open_for_writing(url, played.keys_dir) as writer, pytest.raises(LedgerForbidden, match="permission denied"):
         writer.open_account("carol", "EUR")
     for statement in (

@@ -89,7 +89,21 @@ COLUMNS = (
     ("leaf_index", "stream", "version_first", "version_last", "recorded_at_us", "leaf_hash"),
     ("level", "node_index", "node_hash"),
 )
-VALUES = ("-3", "0", "1", "4", "2.5", "1e300", "'x'", "x'00ff'", "'round/x'", "'drop/1'", "9000000000000000000", "zeroblob(32)")
+VALUES = (
+    "-3",
+    "0",
+    "1",
+    "4",
+    "2.5",
+    "1e300",
+    "'x'",
+    "x'00ff'",
+    "'round/x'",
+    "'drop/1'",
+    "CAST(x'ff' AS TEXT)",
+    "9000000000000000000",
+    "zeroblob(32)",
+)
 DAMAGE = st.one_of(
     st.tuples(st.sampled_from(sorted(ATTACKS)), st.integers(0, 2**32)),
     st.tuples(st.integers(0, 2), st.integers(0, 200), st.integers(0, 5), st.sampled_from(VALUES)),
@@ -152,8 +166,8 @@ def test_in_bulk_and_leaf_by_leaf_are_one(
             try:
                 steps = check_ledger(copy, held_roots=held, counted=counted, is_ticking=True, job_count=jobs)
                 reports.append((list(steps), counted))
-            except LedgerError as error:
-                reports.append(([type(error)], []))
+            except LedgerError as error:  # a row that the database cannot read, met as far ahead as rows are fetched
+                reports.append(([str(error)], []))
     assert reports[0] == reports[2]
     assert reports[1] == reports[2]
     copy.unlink()
