@@ -56,8 +56,8 @@ class FsckResult(NamedTuple):
 class _Events:
     """The events in the order of their rows, with one row of look-ahead."""
 
-    def __init__(self, rows: TableRows, first: int | None) -> None:
-        self._rows = map(NumberedRow._make, rows_in_pages(rows.events(first)))
+    def __init__(self, rows: TableRows, after: int | None) -> None:
+        self._rows = map(NumberedRow._make, rows_in_pages(rows.events(after)))
         self.next: NumberedRow | None = None
         self.advance()
 
@@ -132,7 +132,7 @@ class _Walk:
     def faults(self) -> Iterator[Fault | None]:
         """Yield every fault in the order of the record, and None after each leaf."""
         yield from self._follow_clean_stretches()
-        self._events = _Events(self._rows, None if self._last_number is None else self._last_number + 1)
+        self._events = _Events(self._rows, self._last_number)
         self._nodes = _Nodes(self._rows, self.leaf_count)
         for row in rows_in_pages(self._rows.leaves(self.leaf_count or None)):
             yield from self._check_leaf(LeafRow._make(row))

@@ -110,10 +110,7 @@ def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None
         if min(counts) < 1 or sum(counts) > STRETCH_EVENTS_MAX:
             return
         if events is None:
-            start = rows.event_at(page[0][1], page[0][2])
-            if start is None:
-                return
-            events = rows.events(start.row_number)
+            events = rows.events_from(page[0][1], page[0][2])
         stretch = clean_stretch(first, page, events.fetchmany(sum(counts)), form, nodes)
         if stretch is None:
             return

@@ -83,9 +83,18 @@ class TableRows:
             return self._all(f"{statement} ORDER BY {order}", *values)
         return self._all(f"{statement} {'AND' if 'WHERE' in statement else 'WHERE'} {order} >= ? ORDER BY {order}", *values, first)
 
-    def events(self, first: int | None = None) -> RowCursor:
-        """Return the events (number, stream, version, topic, bytes) in the order of their rows, all or from a number on."""
-        return self._from(f"SELECT {self._event} FROM stored_events", self._number, first)
+    def events(self, after: int | None = None) -> RowCursor:
+        """Return the events (number, stream, version, topic, bytes) in the order of their rows, all or those behind a number."""
+        if after is None:
+            return self._all(f"SELECT {self._event} FROM stored_events ORDER BY {self._number}")
+        return self._all(f"SELECT {self._event} FROM stored_events WHERE {self._number} > ? ORDER BY {self._number}", after)
+
+    def events_from(self, stream: str, version: int) -> RowCursor:
+        """Return the events in the order of their rows from the one at a place in its stream on, none where it is not there."""
+        start = f"SELECT {self._number} FROM stored_events WHERE originator_id = ? AND originator_version = ?"
+        return self._all(
+            f"SELECT {self._event} FROM stored_events WHERE {self._number} >= ({start}) ORDER BY {self._number}", stream, version
+        )
 
     def leaves(self, first: int | None = None) -> RowCursor:
         """Return the leaves in order, all or from an index on; their columns are those of `LeafRow`."""
