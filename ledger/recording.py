@@ -14,7 +14,7 @@ from engines.game import EventBytes
 from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import format_amount
-from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts
+from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts, tree_size
 from ledger.references import now_us
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
@@ -96,7 +96,7 @@ class TreeEnd:
 
     def append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
         """Write the leaf of an append and the nodes that it finishes."""
-        size = cursor.execute(self._reads["size"]).fetchone()[0]
+        size = tree_size(cursor, self._reads)
         if size != self._size:
             self._peaks = Nodes(cursor, self._reads, size).peaks()
         version_last = version_first + len(events) - 1

@@ -13,6 +13,7 @@ from engines.game import EventBytes
 __all__ = [
     "ACCOUNT_STREAM",
     "EPOCH_STREAM",
+    "LEAF_END",
     "LEDGER_STREAM",
     "ROUND_STREAM",
     "AccountRow",
@@ -28,6 +29,7 @@ __all__ = [
     "Tree",
 ]
 
+LEAF_END = 2**62  # more leaves than there will be
 ROUND_STREAM, ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM = "round/", "account/", "epoch/", "ledger"
 
 

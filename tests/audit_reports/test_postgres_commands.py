@@ -134,6 +134,8 @@ def test_an_auditor_can_verify_and_not_write(
     assert sealed.lines[-1]["verdicts"] == {"not_replayable": 6}
     assert not any(finding["severity"] != "warning" for line in sealed.lines[:-1] for finding in line["findings"])
     assert run(capfd, "verify", "--ledger", url, "--keys", played.keys_dir, "--all").status == 0
+    assert run(capfd, "fsck", "--ledger", url).status == 0
+    assert run(capfd, "copy", tmp_path / "copy.db", "--ledger", url).status == 0
     with RoundLedger.open_for_writing(url, played.keys_dir) as writer, pytest.raises(LedgerForbidden, match="permission denied"):
         writer.open_account("carol", "EUR")
     for statement in (
@@ -287,3 +289,24 @@ def test_seeds_and_round_keys(capfd: Capture, postgres: PostgresServer, tmp_path
         assert "--keys: want the folder of the keys, as none lies beside a database" in unnamed.err
         assert PASSWORD not in unnamed.out + unnamed.err
     assert whole_ledger_faults(place.ledger) == []
+
+
+def test_fsck_and_copy(capfd: Capture, played: Place, tmp_path: Path) -> None:
+    """A ledger in a database is checked as a whole, with its read model where one is named, and copied into a file that verifies."""
+    ledger = ("--ledger", played.ledger)
+    clean = run(capfd, "fsck", *ledger, "--json")
+    assert clean.status == 0
+    assert clean.document["read_model"] is False
+    model = tmp_path / "history.db"
+    run(capfd, "history", "build", *ledger, "--history", model)
+    assert run(capfd, "fsck", *ledger, "--history", model, "--json").document["read_model"] is True
+    copied = run(capfd, "copy", tmp_path / "copy.db", *ledger, "--json")
+    assert copied.document["root"] == clean.document["root"]
+    assert copied.document["ledger"] == str(played.ledger).replace(f":{PASSWORD}", "")
+    assert run(capfd, "fsck", "--ledger", tmp_path / "copy.db").status == 0
+    verified = run(capfd, "verify", "--ledger", tmp_path / "copy.db", "--keys", played.keys_dir, "--all", "--json")
+    assert set(verified.lines[-1]["verdicts"]) == {"reproduced"}
+    for command in (("fsck",), ("copy", tmp_path / "none.db")):
+        ended = run(capfd, *command, "--ledger", "postgresql://ann:secret@127.0.0.1:1/db")
+        assert ended.status == 4
+        assert "secret" not in ended.out + ended.err
