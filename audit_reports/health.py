@@ -20,6 +20,7 @@ from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
 from ledger.seed_keys import last_rotation, seed_key_id
 from ledger.sqlite_schema import ledger_uri, refusals
+from ledger.table_rows import table_rows
 from replay.self_check import check_installed
 
 __all__ = ["Point", "diagnose"]
@@ -99,6 +100,7 @@ def _ledger(path: LedgerPlace, keys_dir: Path) -> Iterator[Point]:
             yield Point("ledger", False, str(error), "treat the ledger as altered: keep it, run audit fsck, restore it from its backup")
             return
         yield from _database(path) if isinstance(path, DatabaseAddress) else _settings(path)
+        yield _definitions(path)
         yield _last_write(ledger, tree.size)
         yield from _builds(ledger)
     finally:
@@ -131,6 +133,15 @@ def _database(address: DatabaseAddress) -> Iterator[Point]:
     is_guarded = settings.guarded_tables == len(APPEND_ONLY)
     mend = "" if is_guarded else "triggers that refuse changes were dropped: treat the ledger as altered, run audit verify --all"
     yield Point("append-only triggers", is_guarded, f"on {settings.guarded_tables} tables", mend)
+
+
+def _definitions(place: LedgerPlace) -> Point:
+    with table_rows(place) as rows:
+        faults = list(rows.structure.definition_faults())
+    if not faults:
+        return Point("definitions", True, "tables, indexes and triggers as in a new ledger")
+    found = f"{len(faults)} otherwise than in a new ledger, the first: {faults[0].message}"
+    return Point("definitions", False, found, "treat the ledger as altered: keep it, run audit fsck")
 
 
 def _last_write(ledger: RoundLedger, tree_size: int) -> Point:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 __all__ = [
     "INTEGER_MAX",
+    "STRICT",
     "CanonicalFormError",
     "Hash",
     "Integer",
@@ -15,6 +16,7 @@ __all__ = [
     "RecordedEvent",
     "canonical_bytes",
     "canonical_json",
+    "is_of_the_record",
     "is_plain",
     "reversible_values",
     "strict_values",
@@ -22,7 +24,7 @@ __all__ = [
 
 # RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
 INTEGER_MAX = 2**53 - 1
-_STRICT = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER  # refuses integers beyond INTEGER_MAX
+STRICT = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER  # refuses integers beyond INTEGER_MAX
 _EXPONENT = orjson.dumps(1e16)[1:3]  # how it writes floats without a point; of small ones it is "e-"
 _PLAIN, _NESTED = {int, str, bool}, {dict, list}
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -80,7 +82,7 @@ def strict_values(data: bytes) -> dict[str, Any] | None:
     other forms are refused.
     """
     values = reversible_values(data)
-    return values if values is not None and (is_plain(data) or _is_of_the_record(values)) else None
+    return values if values is not None and (is_plain(data) or is_of_the_record(values)) else None
 
 
 def reversible_values(data: bytes) -> dict[str, Any] | None:
@@ -90,7 +92,7 @@ def reversible_values(data: bytes) -> dict[str, Any] | None:
     """
     try:
         values = orjson.loads(data)
-        is_same = orjson.dumps(values, option=_STRICT) == data
+        is_same = orjson.dumps(values, option=STRICT) == data
     except (ValueError, TypeError):
         return None
     return values if is_same and type(values) is dict else None
@@ -101,13 +103,17 @@ def is_plain(data: bytes) -> bool:
     return b"." not in data and b"null" not in data and b"e-" not in data and _EXPONENT not in data
 
 
-def _is_of_the_record(values: dict[str, Any] | list[Any]) -> bool:
-    each = values.values() if isinstance(values, dict) else values
-    others = set(map(type, each)) - _PLAIN
-    if not others <= _NESTED:
-        return False
-    nested = [value for value in each if type(value) in _NESTED] if others else ()
-    return all(_is_of_the_record(value) for value in nested if value)
+def is_of_the_record(values: dict[str, Any] | list[Any]) -> bool:
+    """Return whether values hold integers, strings, booleans, arrays and objects alone, at any depth."""
+    waiting: list[dict[str, Any] | list[Any]] = [values]
+    while waiting:
+        at_hand = waiting.pop()
+        each = at_hand.values() if isinstance(at_hand, dict) else at_hand
+        others = set(map(type, each)) - _PLAIN
+        if not others <= _NESTED:
+            return False
+        waiting += [value for value in each if value and type(value) in _NESTED] if others else ()
+    return True
 
 
 def canonical_bytes(event: RecordedEvent) -> bytes:

@@ -80,8 +80,9 @@ def epoch_states(ledger: RoundLedger, account_ref: str = "") -> Iterator[EpochSt
 
     Raises TopicMismatch or CanonicalFormError where an `epoch_committed` cannot be read.
     """
-    last = ledger.store.last_epoch()
-    streams = [f"{EPOCH_STREAM}{number}" for number in range(1, (last.epoch if last else 0) + 1)]
+    # By the events: the number in an epoch's row may be anything.
+    numbers = (stream.removeprefix(EPOCH_STREAM) for stream in ledger.store.streams(EPOCH_STREAM))
+    streams = [f"{EPOCH_STREAM}{number}" for number in sorted(int(number) for number in numbers if number.isdecimal())]
     for record in ledger.store.records_of(streams):
         committed = parse_event(record.events[0]) if record.events else None
         if not isinstance(committed, EpochCommitted) or account_ref not in ("", committed.account_ref):

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from engines.canonical import strict_values
 from ledger.address import LedgerPlace
+from ledger.faults import Fault
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
 from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
-from ledger.recomputed import EventFault, Recomputed
+from ledger.recomputed import EventFault, Recomputed, has_its_fields, wrong_fields
 from ledger.store import ROUND_STREAM, LeafRow
 from ledger.stretch import KINDS, STRETCH_LEAVES, StoredNodes, Stretch, agreeing_values, clean_stretches
 from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
@@ -22,26 +23,6 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 APPEND_EVENTS_MAX = 10_000_000
 RANGES_MIN = 16  # from which on processes pay off
-
-
-class Fault(NamedTuple):
-    """One thing that is wrong in a ledger: where it stands, what was wanted and found.
-
-    `row` names the table and its key; `stream` and `event_index` (from 0) are "" and -1 where it is about no event.
-    """
-
-    code: str
-    row: str
-    stream: str
-    event_index: int
-    want: str
-    got: str
-
-    @property
-    def message(self) -> str:
-        """The fault in one sentence."""
-        place = f"event {self.event_index} of {self.stream}, " if self.event_index >= 0 else f"{self.stream}, " if self.stream else ""
-        return f"{place}{self.row}: want {self.want}, got {self.got}"
 
 
 class FsckResult(NamedTuple):
@@ -132,6 +113,16 @@ class _Walk:
     def faults(self) -> Iterator[Fault | None]:
         """Yield every fault in the order of the record, and None after each leaf."""
         yield from self._follow_clean_stretches()
+        is_clean = self.leaf_count == self._rows.leaf_count()
+        self._rows.structure.allow_any_text(is_allowed=True)
+        for step in self._go_leaf_by_leaf():
+            is_clean = is_clean and step is None
+            yield step
+        if not is_clean:  # the types of what was gone over in bulk are right
+            for table in ("stored_events", "leaves", "nodes"):
+                yield from self._rows.structure.type_faults(table)
+
+    def _go_leaf_by_leaf(self) -> Iterator[Fault | None]:
         self._events = _Events(self._rows, self._last_number)
         self._nodes = _Nodes(self._rows, self.leaf_count)
         for row in rows_in_pages(self._rows.leaves(self.leaf_count or None)):
@@ -223,6 +214,8 @@ class _Walk:
             values = agreeing_values(event[3], data)
             if values is None:
                 yield _form_fault(event)
+            elif not has_its_fields(values):
+                yield _fold_fault(leaf.stream, version, wrong_fields(values))
             elif version == 1 or KINDS[event[3]] in LIFECYCLE_EVENTS:
                 for fault in self.recomputed.take(leaf.stream, version, values, leaf.leaf_index):
                     yield _fold_fault(leaf.stream, version, fault)
@@ -292,7 +285,7 @@ class _Walk:
             place = (row.stream, row.version)
             if place in self._displaced:
                 self._displaced.discard(place)
-            elif not self._rows.is_covered(row.stream, row.version):
+            elif wanted is None or not self._rows.is_covered(row.stream, row.version):
                 got = f"{row.topic} of {len(row.data)} bytes"
                 yield Fault(
                     "event_extra", f"stored_events row {row.row_number}", row.stream, row.version - 1, "no event without a leaf", got
@@ -340,12 +333,18 @@ def check_ledger(
     """
     with table_rows(place) as rows:
         walk = _Walk(place, rows, held_roots, job_count)
+        structure = rows.structure
         try:
+            structure.begin()
+            yield from structure.definition_faults()
             for fault in walk.faults():
                 if fault is not None or is_ticking:
                     yield fault
+            for table in ("accounts", "account_names", "epochs", "texts"):
+                yield from structure.type_faults(table)
             for code, row, stream, want, got in walk.recomputed.compare(rows):
                 yield Fault(code, row, stream, -1, want, got)
+            yield from structure.last_faults()
             if counted is not None:
                 counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
         finally:

@@ -12,6 +12,7 @@ from ledger.address import DatabaseAddress
 from ledger.postgres_connection import connect, translated
 from ledger.postgres_reading import DIALECT
 from ledger.postgres_schema import check_ledger_database
+from ledger.postgres_structure import DatabaseStructure
 from ledger.table_rows import Read, RowCursor, TableRows
 
 __all__ = ["Reads", "database_reads", "database_rows"]
@@ -55,4 +56,4 @@ def database_reads(address: DatabaseAddress) -> Iterator[Reads]:
 def database_rows(address: DatabaseAddress) -> Iterator[TableRows]:
     """Give the rows of a ledger in a database at one moment; raises as `database_reads`."""
     with database_reads(address) as reads:
-        yield TableRows(DIALECT, "notification_id", reads.all_of, reads.one_of)
+        yield TableRows(DIALECT, "notification_id", reads.all_of, reads.one_of, DatabaseStructure(reads.one_of))

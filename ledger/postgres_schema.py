@@ -13,7 +13,16 @@ from ledger.texts import CREATE_TEXTS
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["APPEND_ONLY", "SCHEMA_VERSION", "DatabaseSettings", "check_ledger_database", "create_tables", "read_settings"]
+__all__ = [
+    "APPEND_ONLY",
+    "REFUSAL",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "DatabaseSettings",
+    "check_ledger_database",
+    "create_tables",
+    "read_settings",
+]
 
 SCHEMA_VERSION = 1
 TABLES = ("stored_events", "leaves", "nodes", "accounts", "account_names", "epochs", "rounds", "schema_version")
@@ -50,6 +59,7 @@ BEGIN
   RAISE EXCEPTION 'the record is append-only: no % on %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 """
+REFUSAL = _TABLES.split("$$")[1]  # the source of that function
 
 
 class DatabaseSettings(NamedTuple):
@@ -139,7 +149,7 @@ def read_settings(address: DatabaseAddress) -> DatabaseSettings:
         triggers += f"JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = '{SCHEMA}' AND tgname = relname || '_append_only' "
         triggers += "AND tgenabled = 'A' AND tgtype & 58 = 58 "  # before, delete, update, truncate
         triggers += "AND tgqual IS NULL AND EXISTS (SELECT 1 FROM pg_proc WHERE pg_proc.oid = tgfoid AND prosrc = %s)"
-        row = connection.execute(triggers.encode(), (_TABLES.split("$$")[1],)).fetchone()
+        row = connection.execute(triggers.encode(), (REFUSAL,)).fetchone()
         guarded = int(row[0]) if row else 0
         return DatabaseSettings(shown[0], str(_one(connection, "SHOW server_encoding")), shown[1], shown[2], shown[3], guarded)
     finally:

@@ -4,15 +4,17 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cache
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
 
+from engines.canonical import is_of_the_record
+from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.recomputed_builds import RecomputedBuilds
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
-from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages
+from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages, text_rows
 
-__all__ = ["EventFault", "Recomputed"]
+__all__ = ["EventFault", "Recomputed", "has_its_fields", "have_their_fields", "wrong_fields"]
 
 # code, what, want, got
 EventFault: TypeAlias = tuple[str, str, str, str]
@@ -56,6 +58,45 @@ class _Round:
     status: str = "open"
 
 
+@cache
+def _field_types(kind: str) -> tuple[list[str], list[type]]:
+    """Return the names of a lifecycle event's fields, sorted as in its bytes, and the type of each."""
+    fields = LIFECYCLE_EVENTS[kind].model_fields
+    types = {name: get_origin(field.annotation) or field.annotation for name, field in fields.items()}
+    for name, field in fields.items():
+        if types[name] is Literal:
+            types[name] = type(get_args(field.annotation)[0])
+    return sorted(types), [cast(type, types[name]) for name in sorted(types)]
+
+
+def has_its_fields(values: dict[str, Any]) -> bool:
+    """Return whether an event in canonical form, where it is a lifecycle event, has just the fields of its kind, each of its type."""
+    kind = values["kind"]
+    if kind not in LIFECYCLE_EVENTS:
+        return True
+    names, types = _field_types(kind)
+    return list(values) == names and list(map(type, values.values())) == types
+
+
+def have_their_fields(events: Sequence[dict[str, Any]]) -> bool:
+    """Return whether `has_its_fields` is so of each of some lifecycle events of one kind, and none holds a float or null."""
+    names, types = _field_types(events[0]["kind"])
+    if set(map(tuple, events)) != {tuple(names)}:
+        return False
+    for column, wanted in zip(zip(*map(dict.values, events), strict=True), types, strict=True):
+        if set(map(type, column)) != {wanted} or (wanted is dict and not all(map(is_of_the_record, filter(None, column)))):
+            return False
+    return True
+
+
+def wrong_fields(values: dict[str, Any]) -> EventFault:
+    """Return what is wrong with the fields of a lifecycle event of which `has_its_fields` is not so."""
+    wanted = dict(zip(*_field_types(values["kind"]), strict=True))
+    wrong = [name for name in {**wanted, **values} if name not in wanted or type(values.get(name)) is not wanted[name]]
+    found = ", ".join(f"{name} {'of ' + type(values[name]).__name__ if name in values else 'missing'}" for name in wrong)
+    return "event_fields", f"fields of {values['kind']}", "those of its version, each of its type", found
+
+
 class Recomputed:
     """The state that events make; settled rounds are compared with their rows at once and forgotten."""
 
@@ -79,11 +120,18 @@ class Recomputed:
         faults: list[EventFault] = []
         try:
             if kind == "round_opened":
+                if version != 1:
+                    faults.append(("round_start", "place of round_opened", "the first event of its round", f"version {version}"))
                 self._open_round(faults, stream.removeprefix(ROUND_STREAM), values)
             elif kind == "round_settled":
                 self._settle_round(faults, stream.removeprefix(ROUND_STREAM), version, values)
             elif kind == "account_opened":
-                self.accounts[stream.removeprefix(ACCOUNT_STREAM)] = _Account(values["currency"])
+                ref = stream.removeprefix(ACCOUNT_STREAM)
+                if version != 1 or values["account_ref"] != ref:
+                    faults.append(
+                        ("account_start", "place of account_opened", "the first event of its account", f"version {version} of {stream}")
+                    )
+                self.accounts[ref] = _Account(values["currency"])
             elif kind == "funds_moved":
                 self._move_funds(faults, stream.removeprefix(ACCOUNT_STREAM), version, values)
             elif kind == "epoch_committed":
@@ -100,7 +148,7 @@ class Recomputed:
                 faults.append(("ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"))
             elif version == 1 and stream.partition("/")[0] == "round":
                 faults.append(("round_start", "first event of a round", "round_opened", kind))
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             faults.append(("event_fields", f"fields of {kind}", "those of its version", f"{type(error).__name__} {error}"))
         return faults
 
@@ -219,33 +267,43 @@ class Recomputed:
 
     def _compare_accounts(self, rows: TableRows) -> Iterator[RowFault]:
         names = ("version", "currency", "balance_minor", "round_in_play")
-        kept = {row[0]: row[1:] for row in rows.accounts(names)}
-        for ref, account in self.accounts.items():
-            wanted = (account.version, account.currency, account.balance_minor, account.round_in_play)
-            yield from _compare_row(f"accounts {ref}", ACCOUNT_STREAM + ref, names, wanted, kept.pop(ref, None))
-        for ref in kept:
-            yield "row_extra", f"accounts {ref}", ACCOUNT_STREAM + str(ref), "no row without an account_opened", "one"
+        met: set[str] = set()
+        for ref, *found in rows.accounts():
+            account = self.accounts.get(ref)
+            row, stream = f"accounts {ref}", ACCOUNT_STREAM + ref
+            if account is None:
+                yield "row_extra", row, stream, "no row without an account_opened", "one"
+            elif ref in met:
+                yield "row_extra", row, stream, "one row", "another"
+            else:
+                wanted = (account.version, account.currency, account.balance_minor, account.round_in_play)
+                yield from _compare_row(row, stream, names, wanted, found)
+            met.add(ref)
+        for ref in self.accounts:
+            if ref not in met:
+                yield "row_missing", f"accounts {ref}", ACCOUNT_STREAM + ref, "a row", "none"
 
     def _compare_epochs(self, rows: TableRows) -> Iterator[RowFault]:
         names = ("seed_commitment", "sealed seed", "writer_ref", "next_nonce", "is_closed")
-        kept = {}
+        met: set[int] = set()
         for number, commitment, sealed, writer, nonce, closed in rows.epochs():
-            kept[number] = (commitment, hashlib.sha256(sealed or b"").hexdigest(), writer, nonce, closed)
-        for number, epoch in self.epochs.items():
-            row = kept.pop(number, None)
-            count = epoch.opened_count(row[3] if row is not None else None)
-            wanted = (epoch.seed_commitment, epoch.sealed_seed_hash, epoch.writer_ref, count, int(epoch.is_closed))
-            yield from _compare_row(f"epochs {number}", f"{EPOCH_STREAM}{number}", names, wanted, row)
-        for number in kept:
-            yield "row_extra", f"epochs {number}", f"{EPOCH_STREAM}{number}", "no row without an epoch_committed", "one"
+            epoch = self.epochs.get(number)
+            row, stream = f"epochs {number}", f"{EPOCH_STREAM}{number}"
+            if epoch is None:
+                yield "row_extra", row, stream, "no row without an epoch_committed", "one"
+            elif number in met:
+                yield "row_extra", row, stream, "one row", "another"
+            else:
+                found = (commitment, hashlib.sha256(sealed).hexdigest(), writer, nonce, closed)
+                wanted = (epoch.seed_commitment, epoch.sealed_seed_hash, epoch.writer_ref, epoch.opened_count(nonce), int(epoch.is_closed))
+                yield from _compare_row(row, stream, names, wanted, found)
+            met.add(number)
+        for number in self.epochs:
+            if number not in met:
+                yield "row_missing", f"epochs {number}", f"{EPOCH_STREAM}{number}", "a row", "none"
 
 
-def _compare_row(
-    row: str, stream: str, names: tuple[str, ...], wanted: tuple[Any, ...], found: tuple[Any, ...] | None
-) -> Iterator[RowFault]:
-    if found is None:
-        yield "row_missing", row, stream, "a row", "none"
-        return
+def _compare_row(row: str, stream: str, names: tuple[str, ...], wanted: Sequence[Any], found: Sequence[Any]) -> Iterator[RowFault]:
     for name, want, got in zip(names, wanted, found, strict=True):
         if want != got:
             yield "row", f"{name} in {row}", stream, str(want), str(got)
@@ -284,12 +342,24 @@ class _SettledRounds:
         for round_id, round_ in in_play.items():
             self.add(round_id, round_)
         self._write()
-        wanted = self._kept.execute(f"SELECT round_id, {', '.join(self.FIELDS)} FROM rounds ORDER BY round_id")
-        found = rows.rounds(self.FIELDS)
-        while (wants := wanted.fetchmany(PAGE_ROWS)) == (gots := found.fetchmany(PAGE_ROWS)):
-            if not wants:
-                return
-        yield from self._compare_in_step(chain(wants, rows_in_pages(wanted)), chain(gots, rows_in_pages(found)))
+        if not self._are_stored(rows):
+            yield from ((fault.code, fault.row, fault.stream, fault.want, fault.got) for fault in rows.structure.type_faults("rounds"))
+            yield from self._compare_in_step(rows_in_pages(self._in_order()), rows_in_pages(rows.rounds()))
+
+    def _in_order(self) -> sqlite3.Cursor:
+        return self._kept.execute(f"SELECT round_id, {', '.join(self.FIELDS)} FROM rounds ORDER BY round_id")
+
+    def _are_stored(self, rows: TableRows) -> bool:
+        """Return whether the rows are the wanted ones, value for value and type for type; most often they are."""
+        rows.structure.allow_any_text(is_allowed=False)
+        wanted, found = self._in_order(), rows.as_stored().rounds()
+        try:
+            while (wants := wanted.fetchmany(PAGE_ROWS)) == text_rows(found, PAGE_ROWS):
+                if not wants:
+                    return True
+        finally:
+            rows.structure.allow_any_text(is_allowed=True)
+        return False
 
     def _compare_in_step(self, wanted: Iterator[tuple[Any, ...]], found: Iterator[tuple[Any, ...]]) -> Iterator[RowFault]:
         want, got = next(wanted, None), next(found, None)

@@ -26,6 +26,7 @@ __all__ = [
     "check_ledger_file",
     "commit_error",
     "create_tables",
+    "definitions",
     "empty_log",
     "ledger_error",
     "ledger_uri",
@@ -72,6 +73,11 @@ def refusals() -> list[str]:
         for table in ("stored_events", "leaves", "nodes")
         for action in ("UPDATE", "DELETE")
     ]
+
+
+def definitions() -> list[str]:
+    """Return the statements that make the tables, indexes and triggers of a new ledger."""
+    return [*(statement for statement in _TABLES.split(";\n") if statement.strip()), CREATE_TEXTS, *refusals()]
 
 
 def ledger_uri(path: Path, *, writable: bool) -> str:
@@ -124,8 +130,7 @@ def create_tables(path: Path) -> None:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            tables = [statement for statement in _TABLES.split(";\n") if statement.strip()]
-            for statement in ["BEGIN IMMEDIATE", *tables, CREATE_TEXTS, *refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
+            for statement in ["BEGIN IMMEDIATE", *definitions(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
                 connection.execute(statement)
         finally:
             connection.close()
@@ -148,6 +153,8 @@ def check_ledger_file(path: Path) -> None:
             connection.close()
     except sqlite3.Error as error:
         raise ledger_error(name, error) from error
+    except UnicodeDecodeError as error:  # of SQLite's own message
+        raise LedgerDamaged(name, "a schema that is no text") from error
 
 
 def empty_log(path: Path) -> None:

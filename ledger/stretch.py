@@ -4,25 +4,28 @@ What is left alone is gone over leaf by leaf in `ledger/fsck.py`, which names wh
 that no stretch passes in which that would find a fault of place, form, hash or node.
 """
 
+import struct
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from engines.canonical import is_plain, reversible_values, strict_values
+import orjson
+
+from engines.canonical import STRICT, is_plain, strict_values
 from engines.game_events import GAME_EVENTS
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
-from ledger.merkle import leaf_bytes
-from ledger.table_rows import RowCursor, TableRows
+from ledger.recomputed import have_their_fields
+from ledger.table_rows import RowCursor, TableRows, text_rows
 
-__all__ = ["KINDS", "STRETCH_LEAVES", "FormCheck", "StoredNodes", "Stretch", "agreeing_values", "clean_stretch", "clean_stretches"]
+__all__ = ["KINDS", "STRETCH_LEAVES", "StoredNodes", "Stretch", "agreeing_values", "clean_stretch", "clean_stretches", "folded_events"]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 STRETCH_LEAVES = 512  # a power of two, so that a stretch is a whole subtree
 STRETCH_EVENTS_MAX = 250_000  # far more than so many appends have; a leaf that claims more is looked at by itself
 _TOPICS_FOLDED = frozenset(f"{kind}/1" for kind in LIFECYCLE_EVENTS)
-_KEPT_BYTES_MAX = 200
-_KEPT_MAX = 4096
+_LEAF_TYPES = [{int}, {str}, {int}, {int}, {int}, {bytes}]
+_LEAF, _NUMBERS = b"\x00leaf/1", struct.Struct(">3Q").pack
 _LENGTHS = [length.to_bytes(4, "big") for length in range(4096)]
 
 
@@ -53,72 +56,75 @@ def _is_agreeing(topic: str, values: dict[str, Any]) -> bool:
     return kind is not None and KINDS.get(topic) == kind and version == 1 and version is not True
 
 
-class FormCheck:
-    """The form of many events; short ones that come again and again, byte for byte, are looked at once."""
+def folded_events(versions: Sequence[int], topics: Sequence[str], datas: Sequence[bytes]) -> list[tuple[int, dict[str, Any]]] | None:
+    """Return place and values of the events that something follows from; None where the form of any event is wrong.
 
-    def __init__(self) -> None:
-        self._topics: dict[bytes, str] = {}
-
-    def folded(self, versions: Sequence[int], topics: Sequence[str], datas: Sequence[bytes]) -> list[tuple[int, dict[str, Any]]] | None:
-        """Return place and values of the events that something follows from; None where the form of any event is wrong.
-
-        Something follows from lifecycle events and from whatever a stream begins with.
-        """
-        known = self._topics
-        if len(known) > _KEPT_MAX:
-            known.clear()
-        folded: list[tuple[int, dict[str, Any]]] = []
-        others: list[bytes] = []
-        for place, (version, topic, data) in enumerate(zip(versions, topics, datas, strict=True)):
-            if version == 1 or topic in _TOPICS_FOLDED:
-                values = agreeing_values(topic, data)
-                if values is None:
-                    return None
+    Something follows from lifecycle events and from whatever a stream begins with. What `agreeing_values` and `has_its_fields`
+    say of one event is said here of many.
+    """
+    by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in _TOPICS_FOLDED.intersection(topics)}
+    folded: list[tuple[int, dict[str, Any]]] = []
+    others: list[bytes] = []
+    loads, dumps, kinds = orjson.loads, orjson.dumps, KINDS.get
+    try:
+        for place, (topic, data) in enumerate(zip(topics, datas, strict=True)):
+            values = loads(data)
+            if dumps(values, option=STRICT) != data or values["kind"] != kinds(topic) or values["v"] != 1 or values["v"] is True:
+                return None
+            if topic in by_topic:
+                by_topic[topic].append(values)
                 folded.append((place, values))
-            elif known.get(data) != topic:
-                values = reversible_values(data)
-                if values is None or not _is_agreeing(topic, values):
-                    return None
-                others.append(data)
-                if len(data) <= _KEPT_BYTES_MAX:
-                    known[data] = topic
-        if not is_plain(b"".join(others)) and None in map(strict_values, others):
-            return None
-        return folded
+                continue
+            others.append(data)
+            if versions[place] == 1:
+                folded.append((place, values))
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not is_plain(b"".join(others)) and None in map(strict_values, others):
+        return None
+    return folded if all(map(have_their_fields, by_topic.values())) else None
 
 
 class StoredNodes:
     """The stored inner nodes, each level read in the order of its index from the one above leaf `first_leaf` on."""
 
     def __init__(self, rows: TableRows, first_leaf: int = 0) -> None:
-        self._rows, self._first_leaf = rows, first_leaf
+        self._rows, self._first_leaf = rows.as_stored(), first_leaf
         self._levels: dict[int, RowCursor] = {}
 
     def are_next(self, level: int, first: int, nodes: Sequence[bytes]) -> bool:
         """Return whether the next stored nodes of a level are these, from index `first` on."""
         if level not in self._levels:
             self._levels[level] = self._rows.nodes(level, self._first_leaf >> level or None)
-        return self._levels[level].fetchmany(len(nodes)) == list(enumerate(nodes, first))
+        return text_rows(self._levels[level], len(nodes)) == list(enumerate(nodes, first))
 
 
 def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None) -> Iterator[Stretch]:
     """Yield the stretches of the leaves from `first`, a multiple of STRETCH_LEAVES, to before `leaf_end`, while they are clean."""
-    leaves, nodes, form = rows.leaves(first or None), StoredNodes(rows, first), FormCheck()
+    rows = rows.as_stored()
+    leaves, nodes = rows.leaves(first or None), StoredNodes(rows, first)
     events = None if first else rows.events()
-    while (leaf_end is None or first < leaf_end) and (page := leaves.fetchmany(STRETCH_LEAVES)):
+    while (leaf_end is None or first < leaf_end) and (page := text_rows(leaves, STRETCH_LEAVES)):
+        if not _are_typed(page):
+            return
         counts = [version_last - version_first + 1 for _, _, version_first, version_last, _, _ in page]
         if min(counts) < 1 or sum(counts) > STRETCH_EVENTS_MAX:
             return
         if events is None:
             events = rows.events_from(page[0][1], page[0][2])
-        stretch = clean_stretch(first, page, events.fetchmany(sum(counts)), form, nodes)
+        stretch = clean_stretch(first, page, text_rows(events, sum(counts)) or (), nodes)
         if stretch is None:
             return
         yield stretch
         first += len(page)
 
 
-def clean_stretch(first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], form: FormCheck, nodes: StoredNodes) -> Stretch | None:
+def _are_typed(leaves: list[Any]) -> bool:
+    """Return whether every value of these rows is of its column's type."""
+    return [set(map(type, column)) for column in zip(*leaves, strict=True)] == _LEAF_TYPES
+
+
+def clean_stretch(first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], nodes: StoredNodes) -> Stretch | None:
     """Return the stretch of the leaves from index `first` on, None where its events, in the order of their rows, are not theirs.
 
     events: number, stream, version, topic and bytes of as many rows as the leaves cover. Compared are the order of leaves and
@@ -137,12 +143,15 @@ def clean_stretch(first: int, leaves: list[Any], events: Sequence[tuple[Any, ...
     if len(events) != len(streams):
         return None
     numbers, found_streams, found_versions, topics, datas = zip(*events, strict=True)
-    if list(found_versions) != versions or list(found_streams) != streams:
+    if list(found_versions) != versions or list(found_streams) != streams or set(map(type, datas)) != {bytes}:
         return None
-    folded = form.folded(versions, topics, datas)
+    folded = folded_events(versions, topics, datas)
     if folded is None:
         return None
-    hashes = _leaf_hashes(leaves, ends, datas)
+    try:
+        hashes = _leaf_hashes(leaves, ends, datas)
+    except (OverflowError, UnicodeEncodeError, struct.error):
+        return None  # a negative number, a name too long
     if hashes != [leaf[5] for leaf in leaves]:
         return None
     peaks = _stored_peaks(first, hashes, nodes)
@@ -176,7 +185,9 @@ def _leaf_hashes(leaves: list[Any], ends: Sequence[int], datas: Sequence[bytes])
     start = 0
     for (_, stream, version_first, version_last, recorded_at_us, _), end in zip(leaves, ends, strict=True):
         stop = places[end] + 4 * end
-        digest = sha256(joined[start:stop]).digest()
-        hashes.append(sha256(b"\x00" + leaf_bytes(stream, version_first, version_last, recorded_at_us, digest)).digest())
+        name = stream.encode()
+        numbers = _NUMBERS(version_first, version_last, recorded_at_us)
+        leaf = b"".join((_LEAF, len(name).to_bytes(2, "big"), name, numbers, sha256(joined[start:stop]).digest()))
+        hashes.append(sha256(leaf).digest())
         start = stop
     return hashes

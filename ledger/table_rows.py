@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ledger.address import DatabaseAddress, LedgerPlace
+from ledger.faults import Fault
 from ledger.reading import Dialect
 from ledger.sqlite_reading import DIALECT
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
+from ledger.sqlite_structure import FileStructure
 
-__all__ = ["NumberedRow", "Read", "RowCursor", "TableRows", "rows_in_pages", "table_rows"]
+__all__ = ["NumberedRow", "Read", "RowCursor", "Structure", "TableRows", "rows_in_pages", "table_rows", "text_rows"]
 
 PAGE_ROWS = 1000
+_ROUND_TEXTS = ("round_id", "account_ref", "game", "external_ref", "idempotency_key", "status")
 
 
 class NumberedRow(NamedTuple):
@@ -42,6 +45,38 @@ class RowCursor(Protocol):
 Read: TypeAlias = Callable[[str, Sequence[Any]], RowCursor]
 
 
+class Structure(Protocol):
+    """What a ledger's tables are made of: their definitions, and what the database itself can tell of them."""
+
+    def begin(self) -> None:
+        """Begin what takes long, beside other work."""
+
+    def definition_faults(self) -> Iterator[Fault]:
+        """Yield what is otherwise than in a new ledger and puts all that is read in doubt."""
+
+    def type_faults(self, table: str) -> Iterator[Fault]:
+        """Yield each value of a table that is not of its column's type."""
+
+    def last_faults(self) -> Iterator[Fault]:
+        """Yield what was begun, waiting for its end."""
+
+    def allow_any_text(self, *, is_allowed: bool) -> None:
+        """Have text that is no UTF-8 read as if it were, or refused."""
+
+    def close(self) -> None:
+        """Let go of what has not ended."""
+
+
+def text_rows(cursor: RowCursor, size: int) -> list[Any] | None:
+    """Return the next rows of a cursor, up to `size`; None where a text among them is no UTF-8."""
+    try:
+        return cursor.fetchmany(size)
+    except sqlite3.OperationalError as error:
+        if "UTF-8" not in str(error):
+            raise
+        return None
+
+
 def rows_in_pages(cursor: RowCursor) -> Iterator[Any]:
     """Iterate over the rows of a cursor, which are fetched many at a time."""
     while page := cursor.fetchmany(PAGE_ROWS):
@@ -55,24 +90,36 @@ class TableRows:
     many rows are wanted of the first and one of the second.
     """
 
-    def __init__(self, dialect: Dialect, number: str, read_all: Read, read_one: Read) -> None:
+    def __init__(self, dialect: Dialect, number: str, read_all: Read, read_one: Read, structure: Structure) -> None:
         text, integer, data = dialect.text.format, dialect.integer.format, dialect.data.format
-        self._mark, self._number, self._read_all, self._read_one = dialect.mark, number, read_all, read_one
+        self._dialect, self._text, self._number, self._read_all, self._read_one = dialect, text, number, read_all, read_one
+        self.structure = structure
         self._event = f"{number}, {text('originator_id')}, {integer('originator_version')}, {text('topic')}, {data('state')}"
         self._leaf = (
             f"leaf_index, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
             f"{integer('recorded_at_us')}, {data('leaf_hash')}"
         )
         self._node = f"{integer('node_index')}, {data('node_hash')}"
-        self._commitment = f"{text('seed_commitment')}, {data('sealed_seed')}, {text('writer_ref')}, next_nonce, is_closed"
-
+        self._epoch = (
+            f"{integer('epoch')}, {text('seed_commitment')}, {data('sealed_seed')}, {text('writer_ref')}, "
+            f"{integer('next_nonce')}, {integer('is_closed')}"
+        )
+        self._account = (
+            f"{text('account_ref')}, {integer('version')}, {text('currency')}, {integer('balance_minor')}, {text('round_in_play')}"
+        )
+        self._round = ", ".join([*map(text, _ROUND_TEXTS), integer("version")])
         self._version_last = f"SELECT coalesce(max({integer('originator_version')}), 0) FROM stored_events WHERE originator_id = ?"
 
+    def as_stored(self) -> "TableRows":
+        """Return the same rows at the same moment with every value as it is stored, of whatever type: faster, for who looks at them."""
+        stored = self._dialect._replace(text="{}", integer="{}", data="{}")
+        return TableRows(stored, self._number, self._read_all, self._read_one, self.structure)
+
     def _all(self, statement: str, *values: Any) -> RowCursor:
-        return self._read_all(statement.replace("?", self._mark), values)
+        return self._read_all(statement.replace("?", self._dialect.mark), values)
 
     def _one(self, statement: str, *values: Any) -> Any:
-        return self._read_one(statement.replace("?", self._mark), values).fetchone()
+        return self._read_one(statement.replace("?", self._dialect.mark), values).fetchone()
 
     def _value(self, statement: str, *values: Any) -> Any:
         row = self._one(statement, *values)
@@ -132,17 +179,17 @@ class TableRows:
         select = "SELECT 1 FROM leaves WHERE stream = ? AND version_first <= ? AND version_last >= ?"
         return self._value(select, stream, version, version) is not None
 
-    def accounts(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the reference and the columns named of all accounts."""
-        return rows_in_pages(self._all(f"SELECT account_ref, {', '.join(columns)} FROM accounts"))
+    def accounts(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over reference, version, currency, balance and round in play of all accounts."""
+        return rows_in_pages(self._all(f"SELECT {self._account} FROM accounts"))
 
     def epochs(self) -> Iterator[tuple[Any, ...]]:
         """Iterate over number, commitment, sealed seed, writer, next nonce and whether it is closed, of all epochs."""
-        return rows_in_pages(self._all(f"SELECT epoch, {self._commitment} FROM epochs"))
+        return rows_in_pages(self._all(f"SELECT {self._epoch} FROM epochs"))
 
-    def rounds(self, columns: Sequence[str]) -> RowCursor:
-        """Return the id and the columns named of all rounds, sorted by id."""
-        return self._all(f"SELECT round_id, {', '.join(columns)} FROM rounds ORDER BY round_id")
+    def rounds(self) -> RowCursor:
+        """Return id, account, game, both references, status and version of all rounds, sorted by id."""
+        return self._all(f"SELECT {self._round} FROM rounds ORDER BY {self._text('round_id')}")
 
 
 @contextlib.contextmanager
@@ -167,6 +214,7 @@ def _file_rows(path: Path) -> Iterator[TableRows]:
     try:
         with contextlib.closing(sqlite3.connect(ledger_uri(path, writable=False), uri=True, isolation_level=None)) as connection:
             connection.execute("BEGIN")
-            yield TableRows(DIALECT, "rowid", connection.execute, connection.execute)
+            with contextlib.closing(FileStructure(path, connection)) as structure:
+                yield TableRows(DIALECT, "rowid", connection.execute, connection.execute, structure)
     except sqlite3.Error as error:
         raise ledger_error(str(path), error) from error

@@ -9,6 +9,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
@@ -18,11 +19,28 @@ __all__ = ["ATTACKS", "Attack", "open_for_attack", "rebuild_log"]
 Attack = Callable[[sqlite3.Connection, random.Random], str | None]
 
 
+class _Careful(sqlite3.Connection):
+    """Drops the triggers of a ledger, and puts them back on closing: nothing in the file's schema tells of the attack."""
+
+    triggers: Sequence[tuple[str, str]] = ()
+
+    def drop_triggers(self) -> None:
+        self.triggers = self.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in self.triggers:
+            self.execute(f"DROP TRIGGER {name}")
+
+    def close(self) -> None:
+        triggers, self.triggers = self.triggers, ()
+        for _, statement in triggers:
+            with suppress(sqlite3.Error):  # its table may be gone
+                self.execute(statement)
+        super().close()
+
+
 def open_for_attack(path: str) -> sqlite3.Connection:
-    """Return a connection to a ledger file with its triggers dropped, as anybody with the file can."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        connection.execute(f"DROP TRIGGER {name}")
+    """Return a connection to a ledger file without its triggers, as anybody with the file can; they are back when it is closed."""
+    connection = sqlite3.connect(path, isolation_level=None, factory=_Careful)
+    connection.drop_triggers()
     connection.execute("PRAGMA synchronous=OFF")
     return connection
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledger.rounds import RoundLedger
+from tests.attacks import open_for_attack
 from tests.fake_game import FakeGame
 
 __all__ = ["Place", "altered", "game", "new_ledger", "new_ledger_at", "play_some", "rows", "whole_ledger_faults"]
@@ -80,18 +81,21 @@ def rows(ledger: Path | str, statement: str, values: Sequence[object] = ()) -> l
 
 
 def altered(ledger: Path | str, *statements: str) -> None:
-    """Do to a ledger what an insider with the database could do: drop the triggers and run the statements."""
+    """Do to a ledger what an insider with the database could do: without its triggers, which are put back, run the statements."""
     if isinstance(ledger, str):
         with _database(ledger) as database:
-            named = "SELECT tgname, tgrelid::regclass FROM pg_trigger WHERE NOT tgisinternal"
-            for name, table in database.execute(named).fetchall():
+            named = "SELECT tgname, tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal"
+            triggers = database.execute(named).fetchall()
+            for name, table, _ in triggers:
                 database.execute(f"DROP TRIGGER {name} ON {table}")
             for statement in statements:
                 database.execute(statement)
+            for name, table, definition in triggers:
+                if database.execute("SELECT to_regclass(%s)", (table,)).fetchone() != (None,):
+                    database.execute(definition)
+                    database.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}")
         return
-    with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            connection.execute(f"DROP TRIGGER {name}")
+    with closing(open_for_attack(str(ledger))) as connection:
         for statement in statements:
             connection.execute(statement)
 

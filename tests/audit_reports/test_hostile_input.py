@@ -426,10 +426,15 @@ def test_a_demo_that_cannot_be_written(capfd: Capture, tmp_path: Path) -> None:
 def test_doctor_looks_at_what_triggers_do(capfd: Capture, ledger: Path, statements: tuple[str, ...], said: str) -> None:
     """Triggers that were dropped, or put back under their names with nothing to do, guard nothing."""
     assert "ok   append-only triggers: 6\n" in run(capfd, "doctor", "--ledger", ledger).out
-    altered(ledger, *statements)
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
     done = run(capfd, "doctor", "--ledger", ledger)
     assert done.status == 4
     assert f"BAD  append-only triggers: {said}\n" in done.out
+    assert "otherwise than in a new ledger, the first: trigger " in done.out
 
 
 def test_doctor_sees_a_trigger_of_another_hand(capfd: Capture, ledger: Path) -> None:

@@ -14,6 +14,7 @@ from ledger.fsck import check_ledger
 from ledger.rounds import RoundLedger
 from tests.command_line import run
 from tests.conftest import ROOT
+from tests.ledger_files import altered
 
 Capture = pytest.CaptureFixture[str]
 GAME = installed_game("moonlight-princess")
@@ -55,6 +56,16 @@ def test_epochs_are_listed_closed_and_revealed(capfd: Capture, ledger: tuple[Pat
     ]
     assert list(check_ledger(path)) == []
     assert run(capfd, "seeds", "reveal", "--epoch", 9, "--ledger", path).status == 4
+
+
+def test_an_epoch_without_a_number_stops_no_list(capfd: Capture, ledger: tuple[Path, list[str], str]) -> None:
+    """Where the numbers of epochs are gone from a table made anew, no epoch's row is found and nothing crashes."""
+    path, _, _ = ledger
+    altered(path, "CREATE TABLE anew AS SELECT * FROM epochs", "DROP TABLE epochs", "ALTER TABLE anew RENAME TO epochs")
+    for value in ("NULL", "'x'"):
+        altered(path, f"UPDATE epochs SET epoch = {value} WHERE rowid = 2")
+        states = run(capfd, "seeds", "list", "--ledger", path, "--json").document["epochs"]
+        assert [state["epoch"] for state in states] == [1]
 
 
 def test_a_revealed_epoch_needs_no_key(capfd: Capture, ledger: tuple[Path, list[str], str], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ledger.errors import LedgerDamaged, LedgerExists
 from ledger.fsck import Fault, FsckResult, check_ledger, leaf_count
 from ledger.postgres_errors import DatabaseMissing
 from ledger.rounds import RoundLedger
+from ledger.table_rows import table_rows
 from tests.ledger_files import Place, altered, game, new_ledger_at, play_some, rows
 from tests.postgres_server import PostgresServer
 
@@ -71,6 +72,7 @@ ATTACKS = {
     "change a stream": (f"UPDATE stored_events SET originator_id = originator_id || '0' WHERE notification_id = {OPENING}", "{stream}"),
     "change a topic": (f"UPDATE stored_events SET topic = 'win/1' WHERE notification_id = {OPENING}", "{stream}"),
     "change the order": (f"UPDATE stored_events SET notification_id = 100000 WHERE notification_id = {OPENING}", "{stream}"),
+    "a number below one": (f"UPDATE stored_events SET notification_id = -5 WHERE notification_id = {OPENING}", "stored_events row -5"),
     "delete an event": (f"DELETE FROM stored_events WHERE notification_id = {OPENING}", "{stream}"),
     "delete a round": (f"DELETE FROM stored_events WHERE originator_id = {STREAM}", "{stream}"),
     "delete its leaves": (f"DELETE FROM leaves WHERE stream = {STREAM}", "leaves"),
@@ -96,6 +98,63 @@ ATTACKS = {
     "change a balance": ("UPDATE accounts SET balance_minor = balance_minor + 1", "accounts"),
     "change a round's row": ("UPDATE rounds SET external_ref = 'x' WHERE round_id = substr({stream}, 7)", "rounds"),
 }
+
+
+STRUCTURES = {
+    "a policy": ("CREATE POLICY mine ON rounds USING (external_ref <> 'x')", "policy rounds.mine"),
+    "row security": ("ALTER TABLE rounds ENABLE ROW LEVEL SECURITY", "table rounds: want p, got p, row security"),
+    "a rule": ("CREATE RULE mine AS ON INSERT TO leaves DO ALSO NOTHING", "rule leaves.mine"),
+    "a trigger": (
+        "CREATE TRIGGER mine BEFORE INSERT ON leaves FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "trigger leaves.mine",
+    ),
+    "a trigger that is off": ("ALTER TABLE nodes DISABLE TRIGGER ALL", "trigger nodes.nodes_append_only"),
+    "another guard": (
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "function refuse_change()",
+    ),
+    "a view": ("CREATE VIEW shown AS SELECT * FROM rounds", "view shown"),
+    "a table": ("CREATE TABLE aside (x int)", "table aside"),
+    "an heir": ("CREATE TABLE public.aside () INHERITS (rounds)", "heir public.aside of rounds"),
+    "another type": (
+        "ALTER TABLE accounts ALTER version TYPE numeric",
+        "column accounts.version: want bigint not null, got numeric not null",
+    ),
+    "a default": ("ALTER TABLE leaves ALTER recorded_at_us SET DEFAULT 7", "column leaves.recorded_at_us"),
+    "another order": ('ALTER TABLE rounds ALTER external_ref TYPE text COLLATE "POSIX"', "column rounds.external_ref"),
+    "a column": ("ALTER TABLE rounds ADD hidden text", "column rounds.hidden: want none"),
+    "a constraint less": (
+        "ALTER TABLE accounts DROP CONSTRAINT accounts_balance_minor_check",
+        "constraint accounts.accounts_balance_minor_check",
+    ),
+    "an index less": ("DROP INDEX rounds_by_external_ref", "index rounds_by_external_ref"),
+    "an unlogged table": ("ALTER TABLE account_names SET UNLOGGED", "table account_names: want p, got u"),
+    "an operator": ('CREATE OPERATOR = (LEFTARG = text, RIGHTARG = int, FUNCTION = "left")', "operator ="),
+    "a function": ("CREATE FUNCTION count(bytea) RETURNS int LANGUAGE sql AS 'SELECT 1'", "function count(bytea)"),
+    "a trigger of the database": (
+        "CREATE FUNCTION public.spy() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; "
+        "CREATE EVENT TRIGGER mine ON ddl_command_end EXECUTE FUNCTION public.spy()",
+        "event trigger mine",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_what_a_new_ledger_has_not_is_found_and_named(whole: Whole, copy: str, name: str) -> None:
+    """Whatever stands between the auditor and the rows, or lets them be changed, is a finding of fsck and a point of the doctor."""
+    statement, words = STRUCTURES[name]
+    with psycopg.connect(copy, options="-c search_path=slot_ledger") as connection:
+        connection.execute(statement)
+    place = ledger_place(copy)
+    assert any(words in fault.message for fault in faults_of(copy, whole))
+    with table_rows(place) as found:
+        assert any(words in fault.message for fault in found.structure.definition_faults())
+
+
+def test_a_ledger_without_texts_is_right(whole: Whole, copy: str) -> None:
+    """One from before there were texts has no table of them."""
+    altered(copy, "DROP TABLE texts")
+    assert faults_of(copy, whole) == []
 
 
 @pytest.mark.parametrize("name", ATTACKS)
