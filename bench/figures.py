@@ -2,7 +2,7 @@
 
     python bench/figures.py [--rounds 100000] [--turns 7] [--folder DIR] [--json]
 
-1. A base round with full events, compiled, in scalar ChaCha20 blocks.
+1. A base round of each game with full events, compiled, in scalar ChaCha20 blocks.
 2. `audit verify --round` on many rounds and on 1,000, in starts of an interpreter that imports the libraries it needs.
 3. Durable rounds, kernels warm, in plain sqlite3 writing the same rows in the same two transactions.
 """
@@ -28,6 +28,7 @@ from engines.simulate import CHUNK_ROUNDS, simulate  # noqa: E402
 from ledger.rounds import RoundLedger  # noqa: E402
 
 GAME = "moonlight-princess"
+BLOCKS_MAX = {"moonlight-princess": 14, "starlight-wins": 14}  # of a base round with full events
 BLOCKS = 1_000_000
 IMPORTS = "import typer, pydantic, eventsourcing.application, eventsourcing.sqlite"
 VERIFY = "import sys; from audit_reports.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
@@ -55,8 +56,8 @@ def figure(name: str, unit: str, limit: float, measured: list[float], yardstick:
     }
 
 
-def measure_blocks(turns: int) -> dict[str, Any]:
-    """Measure a base round with full events against one ChaCha20 block, both compiled, one core."""
+def measure_blocks(turns: int) -> list[dict[str, Any]]:
+    """Measure a base round of each game with full events against one ChaCha20 block, both compiled, one core."""
     import numba
     import numpy
 
@@ -72,13 +73,16 @@ def measure_blocks(turns: int) -> dict[str, Any]:
 
     stream = numpy.zeros(STREAM_LENGTH, dtype=numpy.int64)
     run_blocks(stream, 1)
-    rules = installed_rules(GAME)
-    list(simulate(rules, "base", 1000, seed=bytes(32)))
-    rounds, blocks = [], []
-    for _ in range(turns):
-        blocks.append(seconds(lambda: run_blocks(stream, BLOCKS)) / BLOCKS)
-        rounds.append(seconds(lambda: list(simulate(rules, "base", 4 * CHUNK_ROUNDS, seed=bytes(32)))) / (4 * CHUNK_ROUNDS))
-    return figure("a base round with full events, in ChaCha20 blocks", "seconds", 14, rounds, blocks)
+    figures = []
+    for name, limit in BLOCKS_MAX.items():
+        rules = installed_rules(name)
+        list(simulate(rules, "base", 1000, seed=bytes(32)))
+        rounds, blocks = [], []
+        for _ in range(turns):
+            blocks.append(seconds(lambda: run_blocks(stream, BLOCKS)) / BLOCKS)
+            rounds.append(seconds(lambda rules=rules: list(simulate(rules, "base", 4 * CHUNK_ROUNDS, seed=bytes(32)))) / (4 * CHUNK_ROUNDS))
+        figures.append(figure(f"a base round of {name} with full events, in ChaCha20 blocks", "seconds", limit, rounds, blocks))
+    return figures
 
 
 def new_ledger(path: Path, round_count: int) -> str:
@@ -127,7 +131,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None, help="where to write; a folder of the disk that counts")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures = [measure_blocks(options.turns)]
+    figures = measure_blocks(options.turns)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         ours, raw = measure_durable(Path(name), round_count=4000, turns=options.turns)
         figures.append(figure("durable rounds, in plain sqlite3 with the same rows (at least)", "rounds a second", 0.6, ours, raw))

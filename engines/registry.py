@@ -14,7 +14,7 @@ __all__ = ["GAMES", "GameUnknownError", "VersionUnknownError", "game_of_rules", 
 _FOLDER = Path(__file__).resolve().parent / "games"
 
 # Game id to the package below engines/games that holds it, in the order of the product's mission.
-GAMES: dict[str, str] = {"moonlight-princess": "moonlight_princess"}
+GAMES: dict[str, str] = {"moonlight-princess": "moonlight_princess", "starlight-wins": "starlight_wins"}
 
 
 class GameUnknownError(Exception):
