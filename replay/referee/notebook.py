@@ -1,10 +1,11 @@
 """Where the referee writes down what it finds; whether a fault cost money is often known only when its spin is at rest."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from replay.verdict import Finding, Severity
 
-__all__ = ["Notebook", "settled_options"]
+__all__ = ["Notebook", "Weight", "distinct_values", "settled_options"]
 
 Weight = Literal["money", "integrity", "warning", "open"]
 
@@ -58,3 +59,8 @@ def settled_options(recorded: int, options: tuple[int, ...] | None) -> tuple[tup
     if options is None or recorded in options:
         return (recorded,), True
     return (recorded, *options), False
+
+
+def distinct_values(values: Sequence[int]) -> tuple[int, ...]:
+    """Return `values` in their order, each once."""
+    return tuple(dict.fromkeys(values))

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from engines.game_events import GameEvent
 from engines.rules import GameRules
+from replay.referee.moved import with_event_moved
 from replay.verdict import Finding
 
 __all__ = ["KINDS", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
 
 # The kind in a rules file to the module whose `walk_events` knows it.
-KINDS = {"scatter_pays": "replay.referee.sequence"}
+KINDS = {"scatter_pays": "replay.referee.scatter_pays_walk", "ways": "replay.referee.ways_walk"}
 
 Events = Sequence[tuple[int, GameEvent]]
 
@@ -52,6 +53,10 @@ def walk_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, i
     """Return the findings of `referee_round` together with what the settlement of the round may say."""
     walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
     found = walk(events, rules, mode, bet_minor, is_complete)
+    if len(found.findings) > 1:
+        events, noted = with_event_moved(events, found.findings, lambda each: walk(each, rules, mode, bet_minor, is_complete).findings)
+        if noted is not found.findings:
+            found = walk(events, rules, mode, bet_minor, is_complete)._replace(findings=noted)
     if all(finding.severity == "warning" for finding in found.findings):
         return found
     findings = list(found.findings)

@@ -19,6 +19,7 @@ __all__ = [
     "count_hearts_of_losing_spin",
     "drop_before",
     "drop_events",
+    "has_drop_after",
     "is_certain",
     "leave_heart_out",
     "number_paths",
