@@ -72,7 +72,7 @@ def check_end(
     if is_owed and left is not None and standing.free_played >= tables.limits.free_spins:
         standing.over = "limit"
     elif left is not None and any(left) and not is_owed and not standing.over and standing.free_played >= tables.limits.free_spins:
-        standing.over = "stopped"  # by a limit or not: a fault, reported already, leaves both open
+        standing.over = "open"
     elif is_owed and left is not None:
         number = notebook.add(
             "spins_unplayed", "integrity", index, "", what="free spins left", want=f"{left[0]} spins more", got="the end of the round"
@@ -92,7 +92,7 @@ def check_end(
 
 def weigh_spins(notebook: Notebook, standing: Standing) -> None:
     """Make faults of spins awarded or played ones about money where a spin is withheld, or one too many paid."""
-    is_ended = standing.over in ("capped", "limit") or standing.is_over_reported
+    is_ended = standing.over in ("capped", "limit", "open") or standing.is_over_reported
     is_withheld = standing.free_played < standing.spins_right and not is_ended
     first_unowed = min(1 + standing.spins_right, len(standing.awards) - standing.free_unowed)
     if is_withheld or any(standing.awards[first_unowed:]):
@@ -107,6 +107,7 @@ def round_totals(records: list[SpinRecord], standing: Standing) -> RoundTotals:
         "capped": ("capped",),
         "limit": ("limit",),
         "maybe": ("capped", "played"),
+        "open": ("played", "limit"),
         "stopped": ("played", "capped", "limit"),
     }[standing.over]
     if standing.is_over_reported:

@@ -63,6 +63,7 @@ class SpinRecord:
     feature_ended: tuple[int, FeatureEnded] | None = None
     prize_extra_minor: int = 0  # of prizes beside the first
     rank: int = 0
+    is_disorder_noted: bool = False  # that its drops go on after what comes at rest: one event too early puts all out of order
     index_last: int = 0
 
 
@@ -145,7 +146,9 @@ def _place(spin: SpinRecord, placed: Placed, notebook: Notebook, grammar: Gramma
                 _place_in_step(spin, placed)
             return
         if spin.rank:
-            _misplaced(notebook, placed, "drops, wins and tumbles before what comes at rest")
+            if not spin.is_disorder_noted:
+                _misplaced(notebook, placed, "drops, wins and tumbles before what comes at rest")
+            spin.is_disorder_noted = True
         elif _is_late(spin, event):
             _misplaced(notebook, placed, "one of its kind for a drop, and wins before what follows from them")
         _place_in_step(spin, placed)
@@ -170,7 +173,7 @@ def _place_in_step(spin: SpinRecord, placed: Placed) -> None:
     if not spin.steps or spin.steps[-1].tumble is not None:
         spin.steps.append(Step())
     step = spin.steps[-1]
-    if isinstance(event, Win) and step.change is not None and event.multiplier == step.change[1].to_multiplier:
+    if isinstance(event, Win) and _is_of_next_drop(step, event):
         step = Step(is_inferred=True)
         spin.steps.append(step)
     match event:
@@ -193,7 +196,15 @@ def _is_late(spin: SpinRecord, event: GameEvent) -> bool:
     if step is None or step.tumble is not None:
         return False
     is_second = (isinstance(event, CapHit) and step.cap is not None) or (isinstance(event, MultiplierChange) and step.change is not None)
-    return is_second or (isinstance(event, Win) and step.change is not None and event.multiplier != step.change[1].to_multiplier)
+    return is_second or (isinstance(event, Win) and step.change is not None and not _is_of_next_drop(step, event))
+
+
+def _is_of_next_drop(step: Step, win: Win) -> bool:
+    """Return whether a win after a change of the multiplier is one of the next drop: it has the new multiplier, those before the old."""
+    if step.change is None or not step.wins:
+        return False
+    change = step.change[1]
+    return step.wins[-1][1].multiplier == change.from_multiplier != change.to_multiplier == win.multiplier
 
 
 def _is_taken(spin: SpinRecord, placed: Placed, rank: int) -> bool:

@@ -53,20 +53,18 @@ def walk_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, i
     """Return the findings of `referee_round` together with what the settlement of the round may say."""
     walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
     found = walk(events, rules, mode, bet_minor, is_complete)
+    moved: list[Finding] = []
     if len(found.findings) > 1:
-        events, noted = with_event_moved(events, found.findings, lambda each: walk(each, rules, mode, bet_minor, is_complete).findings)
-        if noted is not found.findings:
-            found = walk(events, rules, mode, bet_minor, is_complete)._replace(findings=noted)
-    if all(finding.severity == "warning" for finding in found.findings):
-        return found
+        events, moved = with_event_moved(events, found.findings, lambda each: walk(each, rules, mode, bet_minor, is_complete).findings)
+        found = walk(events, rules, mode, bet_minor, is_complete) if moved else found
     findings = list(found.findings)
-    for name, value, text in rules.other_readings():
+    for name, value, text in rules.other_readings() if any(finding.severity != "warning" for finding in findings) else ():
         others = walk(events, _under(rules, name, value), mode, bet_minor, is_complete).findings
         for number, finding in enumerate(found.findings):
             if finding.severity != "warning" and _is_gone(finding, found.findings, others):
                 note = f"vanishes under reading {name} = {value}: {text}"
                 findings[number] = findings[number]._replace(assumption=name, message=f"{findings[number].message}; {note}")
-    return found._replace(findings=findings)
+    return found._replace(findings=sorted([*findings, *moved], key=lambda finding: finding.event_index))
 
 
 def _under(rules: GameRules, name: str, value: int) -> GameRules:

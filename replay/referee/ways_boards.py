@@ -141,11 +141,12 @@ def _check_marks(scene: WaysScene, worlds: list[WaysWorld], index: int, drop: Dr
 def _with_wrong_marks(world: WaysWorld, drop: Drop) -> list[WaysWorld]:
     """Return the worlds that may follow from wrong marks: those that should be, and those that are told where they differ.
 
-    A mark that one drop alone had told before may be the wrong one: neither is held against what comes.
+    A mark that one drop alone tells, this one or the one before, may be the wrong one: none is held against what comes.
     """
     known, told = [], []
     for before, got in zip(world.marks, drop.marks, strict=True):
-        mark = _READ.get((before, got), UNKNOWN_MARK if before in _IN_DOUBT else before)
+        mark = _READ.get((before, got), before)
+        mark = UNKNOWN_MARK if mark in _IN_DOUBT else mark
         known.append(mark)
         told.append(got if got in (0, 1) and mark not in _IN_DOUBT else mark)
     followed = [world._replace(marks=tuple(known))]
@@ -220,7 +221,11 @@ def _at_rest(scene: WaysScene, record: SpinRecord, wins: WaysDropWins, worlds: l
             index = last.tumble[0]
             scene.notebook.add("drop_missing", "integrity", index, "", what="drop", want="the board after the tumble", got="none")
         return [played_out(scene, with_wins(scene, world, scene.tables.wins(world.board))) for world in worlds]
-    if not worlds or not any(wins.won) or scene.hit == "yes":
+    if not worlds or scene.hit == "yes":
+        return worlds
+    if not any(wins.won):
+        told = [gone_by(scene, world, wins.recorded, ())[0] for world in worlds]
+        scene.may_be_limited = any(not can_tumble(scene, world, gone) for world, gone in zip(worlds, told, strict=True) if gone)
         return worlds
     gone = [gone_by(scene, world, won, ())[0] for world, won in zip(worlds, wins.won, strict=True)]
     if any(not can_tumble(scene, world, removed) for world, removed, won in zip(worlds, gone, wins.won, strict=True) if won):

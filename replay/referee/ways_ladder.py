@@ -20,7 +20,7 @@ def check_change(scene: WaysScene, wins: WaysDropWins, step: Step, drop_index: i
     raised = [(ladder_multiplier(scene.ladder, place + 1), place + 1) for _, place in scene.rungs]
     if step.change is None:
         if has_won:
-            scene.rungs = _unchanged(scene, step, raised, drop_index, is_last=is_last)
+            scene.rungs = _unchanged(scene, step, raised, drop_index)
         return
     index, change = step.change
     where, add = f"drop {drop_index}, multiplier", scene.notebook.add
@@ -55,7 +55,7 @@ def _is_limited(scene: WaysScene, wins: WaysDropWins) -> bool:
     return bool(pairs) and all(not can_tumble(scene, world, gone_by(scene, world, won, ())[0]) for world, won in pairs)
 
 
-def _unchanged(scene: WaysScene, step: Step, raised: list[Rung], drop_index: int, *, is_last: bool) -> list[Rung]:
+def _unchanged(scene: WaysScene, step: Step, raised: list[Rung], drop_index: int) -> list[Rung]:
     """Return the rungs after a drop with wins and no change: the same multiplier as before, where that may be."""
     same = [after for before, after in zip(scene.rungs, raised, strict=True) if before[0] == after[0]]
     if same:

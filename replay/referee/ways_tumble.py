@@ -44,12 +44,12 @@ def check_tumble(scene: WaysScene, wins: WaysDropWins, placed: tuple[int, Tumble
     if (any(wins.won) or wins.recorded) and all(limited) and scene.limit_fault is None and not scene.is_past_end:
         want = "none past a technical limit"
         scene.limit_fault = add("limit_ignored", "open", index, where, what="tumble", want=want, got="a tumble", assumption="ALL-5")
-    removals = [distinct_gone(told, *pair) for pair in zip(expected, by_record, strict=True)]
+    removals = [_removals(told, *pair) for pair in zip(expected, by_record, strict=True)]
     check_refill(scene, placed, where, [world.tops for world in wins.worlds], removals)
     return _worlds_after(scene, wins, tumble, expected)
 
 
-def distinct_gone(*ways_gone: Gone) -> list[tuple[int, ...]]:
+def _removals(*ways_gone: Gone) -> list[tuple[int, ...]]:
     """Return the cells removed in each way, each once."""
     return list(dict.fromkeys(removed for removed, _ in ways_gone))
 
@@ -75,12 +75,12 @@ def _check_gone(
             add("removed_cells", "open", index, where, what="removed cells", want=list(removed), got=list(tumble.removed_cells))
             return
         want = f"cells {list(turned)}"
-        if any(is_told_once(world, gone, told) for world, gone in zip(wins.worlds, expected, strict=True)):
+        if any(_is_told_once(world, gone, told) for world, gone in zip(wins.worlds, expected, strict=True)):
             want += ", or other marks in the drop that alone tells them: the seed tells which"
         add("turned_cells", "open", index, where, what="gold", want=want, got=f"cells {list(tumble.turned_cells)}", assumption="SLW-3")
 
 
-def is_told_once(world: WaysWorld, gone: Gone, told: Gone) -> bool:
+def _is_told_once(world: WaysWorld, gone: Gone, told: Gone) -> bool:
     """Return whether a tumble differs only in cells whose mark one drop alone tells: then either of the two may be wrong."""
     if union_cells(gone) != union_cells(told) or set(told[0]) & set(told[1]):
         return False
@@ -91,7 +91,7 @@ def _worlds_after(scene: WaysScene, wins: WaysDropWins, tumble: Tumble, expected
     told: Gone = tumble.removed_cells, tumble.turned_cells
     found: list[WaysWorld | None] = []
     for world, gone in zip(wins.worlds, expected, strict=True):
-        is_same = told == gone or is_told_once(world, gone, told)
+        is_same = told == gone or _is_told_once(world, gone, told)
         as_told = after_tumble(scene, world, told, tumble.new_symbols, is_right=world.is_right and is_same)
         by_strips = after_tumble(scene, world, told, None, is_right=world.is_right and is_same) if world.tops else as_told
         if as_told is not None and by_strips is not None and as_told != by_strips:

@@ -63,6 +63,8 @@ def _check_rest(scene: WaysScene, record: SpinRecord, worlds: list[WaysWorld], s
         return
     rests = [_rest_of(scene, world) for world in worlds]
     rights = [rest for rest in rests if rest.is_right]
+    if scene.may_be_limited:
+        rests += [rest._replace(spins=0, is_right=False) for rest in rests]
     standing.spin_faults += scene.cap_faults
     if scene.after_cap_fault is not None:
         standing.spin_faults.append(scene.after_cap_fault)
@@ -72,6 +74,8 @@ def _check_rest(scene: WaysScene, record: SpinRecord, worlds: list[WaysWorld], s
     check_sums(scene, record, scene.cuts, _awards(scene, record), standing)
     _weigh(scene, worlds, standing, totals_before)
     follow_rest(scene, standing, scene.hit, is_last=is_last)
+    if scene.may_be_limited and is_last and not standing.over:
+        standing.over = "open"
 
 
 def _rest_of(scene: WaysScene, world: WaysWorld) -> _Rest:

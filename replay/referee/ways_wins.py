@@ -1,6 +1,7 @@
 """The wins of one drop of a game that pays by ways, each held against its board and against the win cap in its order."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from engines.game_events import CapHit
@@ -45,10 +46,11 @@ def check_wins(scene: WaysScene, worlds: list[WaysWorld], step: Step, drop_index
         entries = [_Entry(placed, _self_told(scene, placed)) for placed in recorded]
         _walk_entries(scene, step, entries, drop_index)
         return WaysDropWins([], [], recorded_cells)
-    followed = [is_followed(recorded, wins) for wins in paid]
+    # A cap ends the wins that are written.
+    followed = [is_followed(recorded, wins[: len(recorded)] if step.cap is not None else wins) for wins in paid]
     if any(followed):
         best = followed.index(True)
-        entries = [_Entry(placed, win) for placed, win in zip(recorded, paid[best], strict=True)]
+        entries = [_Entry(*pair) for pair in zip_longest(recorded, paid[best])]
     else:
         best = nearest(recorded, paid, [world.is_right for world in worlds])
         pairs = pair_wins(recorded, paid[best])

@@ -62,6 +62,7 @@ class WaysScene(Scene):
         self.rungs: list[tuple[int, int]] = [(self.ladder[0], 0)]  # multipliers that may hold, each with its step
         self.before: Options = (0,)  # what counts towards the cap before the spin
         self.sums: tuple[int, ...] = (0,)  # of its wins so far, uncut
+        self.may_be_limited = False  # by a tumble after wins that are no wins, which is reported
         self.hit = "no"  # as in `CapOutcome`
         self.cuts: tuple[int, ...] = (0,)
         self.cap_awards: tuple[int, ...] = ()

@@ -259,7 +259,7 @@ def swap_two(board: Any, builder: StarlightBuilder) -> Any:
     if not builder.drop:
         return None
     columns, marks = board
-    reel, other = builder.random.sample(range(5), 2)
+    reel, other = 1, 3
     columns[reel][0], columns[other][1] = columns[other][1], columns[reel][0]
     marks[reel][0], marks[other][1] = marks[other][1], marks[reel][0]
     return board if columns[reel][0] != columns[other][1] else None

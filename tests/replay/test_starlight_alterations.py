@@ -14,7 +14,7 @@ from tests.round_builder import export_lines, redigest, round_facts
 from tests.starlight_rounds import VARIANTS, starlight_round
 
 SEEDS_TRIED = 300
-SEEDS_KEPT = 6
+SEEDS_KEPT = 4
 
 
 def findings_of(facts: Facts, name: str) -> list[Finding]:
