@@ -3,6 +3,7 @@
 SLOT_AUDIT_CALIBRATION says how many times the quick counts are played.
 """
 
+import json
 import os
 import tomllib
 from argparse import Namespace
@@ -19,10 +20,11 @@ from engines.registry import game_of_rules, installed_rules
 from engines.rng import round_key
 from engines.simulate import SUM_NAMES as ROUND_SUMS
 from engines.simulate import Sums, simulate
+from tests.conftest import ROOT
 from tests.holm import holm, normal_p
 from tests.rules_changes import changed_rules
 from tools import calibrate
-from tools.calibrate_moonlight import heart_means, sample_of, subject, table_with_mean
+from tools.calibrate_moonlight import heart_means, measure, sample_of, subject, table_with_mean
 from tools.moonlight_estimate import REACH, Estimate, Sample, estimate, exact_means, feature_value, measured, strata_of, values_of
 from tools.moonlight_spins import (
     AGAIN,
@@ -266,3 +268,27 @@ def test_strips_are_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         with pytest.raises(SystemExit):
             calibrate.main()
         assert message in capsys.readouterr().err
+
+
+def test_what_is_measured_is_said_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measurement names seeds, command and counts, and each mode and part lies within its interval."""
+    monkeypatch.setattr("tools.moonlight_spins.CHUNK_SPINS", 512)
+    monkeypatch.setattr("tools.moonlight_spins.CHUNK_FEATURES", 32)
+    monkeypatch.setattr("tools.calibrate_moonlight.SHARES", {part.name: 3 for part in strata_of(RULES)})
+    monkeypatch.setattr("tools.calibrate_moonlight.exact_means", lambda rules, strata: exact())
+    facts = json.loads(measure(options_of(tmp_path, 1, "s", "t")))
+    assert facts["command"] == "python tools/calibrate.py moonlight-princess measure --seed s t --scale 1 --folder FOLDER"
+    assert (facts["seeds"], facts["rules_hash"]) == (["s", "t"], RULES.rules_hash)
+    assert facts["strata"]["A"] == {"spins": 6 * 512, "features": 0}
+    assert facts["strata"]["free"]["features"] == 6 * 32
+    found = [part for mode in facts["modes"].values() for part in mode.values()] + list(facts["parts"].values())
+    assert len(found) == 9 + 7
+    assert all(part["low"] <= part["value"] <= part["high"] for part in found)
+
+
+def test_the_measured_return_is_that_of_the_rules() -> None:
+    """The committed measurement is of the newest rules, and each mode's interval lies within 97.90 and 98.10."""
+    facts = json.loads((ROOT / "docs" / "measured" / "moonlight-princess-return.json").read_text())
+    assert facts["rules_hash"] == RULES.rules_hash
+    for mode in facts["modes"].values():
+        assert 0.979 < mode["rtp"]["low"] < mode["rtp"]["high"] < 0.981
