@@ -164,21 +164,24 @@ class _Walk:
         found: list[Fault | None] = []
         folded = iter((*stretch.folded, (stretch.ends[-1], {})))
         place, values = next(folded)
+        last_versions, take, in_play = self._last_versions, self.recomputed.take, self.recomputed.rounds
         for leaf, end in zip(stretch.leaves, stretch.ends, strict=True):
             leaf_index, stream, version_first, version_last, _, leaf_hash_ = leaf
-            if version_first != self._last_versions.get(stream, 0) + 1:
+            if version_first != last_versions.get(stream, 0) + 1:
                 found.append(self._versions_fault(LeafRow._make(leaf)))
-            self._last_versions[stream] = version_last
+            last_versions[stream] = version_last
             while place < end:
                 version = version_last - (end - 1 - place)
-                if faults := self.recomputed.take(stream, version, values, leaf_index):
+                if faults := take(stream, version, values, leaf_index):
                     found += (_fold_fault(stream, version, fault) for fault in faults)
                 place, values = next(folded)
             self.leaf_count += 1
             if is_held:
                 self._peaks, _ = append_leaf(self._peaks, self.leaf_count - 1, leaf_hash_)
                 found += self._hold()
-            self._forget_settled(stream)
+            # As `_forget_settled`, without a call for each leaf.
+            if stream[:6] == ROUND_STREAM and stream[6:] not in in_play:
+                last_versions.pop(stream, None)
             found.append(None)
         return found
 

@@ -9,10 +9,9 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
 
-import orjson
-
 from engines.workers import start_worker
 from ledger.address import LedgerPlace
+from ledger.recomputed import taken_values
 from ledger.stretch import STRETCH_LEAVES, Stretch, clean_stretches
 from ledger.table_rows import table_rows
 
@@ -25,18 +24,17 @@ _AHEAD = 2  # ranges for each worker that are worked on or wait to be taken: mem
 def pack_range(place: LedgerPlace, first: int, leaf_end: int) -> bytes:
     """Return the clean stretches of a range, up to the first that is not, as bytes for another process of this Python.
 
-    Of an event that something follows from its bytes are passed on: they are read again faster than its values are packed.
+    Of an event that something follows from only what is taken from it is passed on.
     """
     packed = []
     with table_rows(place) as rows:
         for stretch in clean_stretches(rows, first, leaf_end):
-            packed.append((*stretch[:2], [(place_, orjson.dumps(values)) for place_, values in stretch.folded], *stretch[3:]))
+            packed.append((*stretch[:2], [(place_, taken_values(values)) for place_, values in stretch.folded], *stretch[3:]))
     return marshal.dumps(packed)
 
 
 def _unpack(packed: bytes) -> Iterator[Stretch]:
-    for leaves, ends, folded, *rest in marshal.loads(packed):
-        yield Stretch(leaves, ends, [(place, orjson.loads(data)) for place, data in folded], *rest)
+    yield from map(Stretch._make, marshal.loads(packed))
 
 
 def _start_worker(parent: int) -> None:

@@ -14,7 +14,7 @@ from ledger.recomputed_builds import RecomputedBuilds
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
 from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages, text_rows
 
-__all__ = ["EventFault", "Recomputed", "has_its_fields", "have_their_fields", "wrong_fields"]
+__all__ = ["EventFault", "Recomputed", "has_its_fields", "have_their_fields", "taken_values", "wrong_fields"]
 
 # code, what, want, got
 EventFault: TypeAlias = tuple[str, str, str, str]
@@ -56,6 +56,22 @@ class _Round:
     epoch: int
     version: int = 1
     status: str = "open"
+
+
+# Of the events that there are many of, what is taken; of others all.
+_TAKEN = {
+    "round_opened": (
+        *("kind", "account_ref", "game", "external_ref", "idempotency_key", "cost_minor", "balance_before_minor"),
+        *("epoch", "seed_commitment", "nonce", "engine_fingerprint"),
+    ),
+    "round_settled": ("kind", "total_win_minor", "balance_after_minor"),
+}
+
+
+def taken_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what `Recomputed.take` takes of an event's values, or more."""
+    names = _TAKEN.get(values["kind"])
+    return values if names is None else {name: values[name] for name in names}
 
 
 @cache

@@ -25,6 +25,8 @@ STRETCH_LEAVES = 512  # a power of two, so that a stretch is a whole subtree
 STRETCH_EVENTS_MAX = 250_000  # far more than so many appends have; a leaf that claims more is looked at by itself
 _TOPICS_FOLDED = frozenset(f"{kind}/1" for kind in LIFECYCLE_EVENTS)
 _LEAF_TYPES = [{int}, {str}, {int}, {int}, {int}, {bytes}]
+_KNOWN_BYTES_MAX = 200
+_KNOWN_MAX = 4096
 _LEAF, _NUMBERS = b"\x00leaf/1", struct.Struct(">3Q").pack
 _LENGTHS = [length.to_bytes(4, "big") for length in range(4096)]
 
@@ -56,18 +58,26 @@ def _is_agreeing(topic: str, values: dict[str, Any]) -> bool:
     return kind is not None and KINDS.get(topic) == kind and version == 1 and version is not True
 
 
-def folded_events(versions: Sequence[int], topics: Sequence[str], datas: Sequence[bytes]) -> list[tuple[int, dict[str, Any]]] | None:
+def folded_events(
+    versions: Sequence[int], topics: Sequence[str], datas: Sequence[bytes], known: dict[bytes, str]
+) -> list[tuple[int, dict[str, Any]]] | None:
     """Return place and values of the events that something follows from; None where the form of any event is wrong.
 
     Something follows from lifecycle events and from whatever a stream begins with. What `agreeing_values` and `has_its_fields`
-    say of one event is said here of many.
+    say of one event is said here of many. known: short events that were right before, which come again byte for byte.
     """
+    if len(known) > _KNOWN_MAX:
+        known.clear()
     by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in _TOPICS_FOLDED.intersection(topics)}
     folded: list[tuple[int, dict[str, Any]]] = []
     others: list[bytes] = []
+    met: dict[bytes, str] = {}
     loads, dumps, kinds = orjson.loads, orjson.dumps, KINDS.get
     try:
         for place, (topic, data) in enumerate(zip(topics, datas, strict=True)):
+            is_short = len(data) <= _KNOWN_BYTES_MAX
+            if is_short and known.get(data) == topic and versions[place] != 1:
+                continue
             values = loads(data)
             if dumps(values, option=STRICT) != data or values["kind"] != kinds(topic) or values["v"] != 1 or values["v"] is True:
                 return None
@@ -76,12 +86,15 @@ def folded_events(versions: Sequence[int], topics: Sequence[str], datas: Sequenc
                 folded.append((place, values))
                 continue
             others.append(data)
+            if is_short:
+                met[data] = topic
             if versions[place] == 1:
                 folded.append((place, values))
     except (KeyError, TypeError, ValueError):
         return None
     if not is_plain(b"".join(others)) and None in map(strict_values, others):
         return None
+    known.update(met)
     return folded if all(map(have_their_fields, by_topic.values())) else None
 
 
@@ -104,6 +117,7 @@ def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None
     rows = rows.as_stored()
     leaves, nodes = rows.leaves(first or None), StoredNodes(rows, first)
     events = None if first else rows.events()
+    known: dict[bytes, str] = {}
     while (leaf_end is None or first < leaf_end) and (page := text_rows(leaves, STRETCH_LEAVES)):
         if not _are_typed(page):
             return
@@ -112,7 +126,7 @@ def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None
             return
         if events is None:
             events = rows.events_from(page[0][1], page[0][2])
-        stretch = clean_stretch(first, page, text_rows(events, sum(counts)) or (), nodes)
+        stretch = clean_stretch(first, page, text_rows(events, sum(counts)) or (), known, nodes)
         if stretch is None:
             return
         yield stretch
@@ -124,12 +138,14 @@ def _are_typed(leaves: list[Any]) -> bool:
     return [set(map(type, column)) for column in zip(*leaves, strict=True)] == _LEAF_TYPES
 
 
-def clean_stretch(first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], nodes: StoredNodes) -> Stretch | None:
+def clean_stretch(
+    first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], known: dict[bytes, str], nodes: StoredNodes
+) -> Stretch | None:
     """Return the stretch of the leaves from index `first` on, None where its events, in the order of their rows, are not theirs.
 
-    events: number, stream, version, topic and bytes of as many rows as the leaves cover. Compared are the order of leaves and
-    rows, the form of every event, the hash of every leaf, and the nodes that need no leaf before these; versions are those that
-    the leaves say, be they right or not.
+    events: number, stream, version, topic and bytes of as many rows as the leaves cover. known: as of `folded_events`.
+    Compared are the order of leaves and rows, the form of every event, the hash of every leaf, and the nodes that need no
+    leaf before these; versions are those that the leaves say, be they right or not.
     """
     streams: list[str] = []
     versions: list[int] = []
@@ -145,7 +161,7 @@ def clean_stretch(first: int, leaves: list[Any], events: Sequence[tuple[Any, ...
     numbers, found_streams, found_versions, topics, datas = zip(*events, strict=True)
     if list(found_versions) != versions or list(found_streams) != streams or set(map(type, datas)) != {bytes}:
         return None
-    folded = folded_events(versions, topics, datas)
+    folded = folded_events(versions, topics, datas, known)
     if folded is None:
         return None
     try:
