@@ -13,7 +13,7 @@ from ledger.postgres_connection import connect, translated
 from ledger.postgres_reading import DIALECT
 from ledger.postgres_schema import check_ledger_database
 from ledger.postgres_structure import DatabaseStructure
-from ledger.table_rows import Read, RowCursor, TableRows
+from ledger.table_rows import PAGE_ROWS, Read, RowCursor, TableRows
 
 __all__ = ["Reads", "database_reads", "database_rows"]
 
@@ -28,6 +28,32 @@ class Reads(NamedTuple):
     one_of: Read
 
 
+class _Paged:
+    """Fetches the rows of a cursor a page at a time, however few are asked for: each fetch is a way to the server and back."""
+
+    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+        self._cursor = cursor
+        self._waiting: list[Any] = []
+        self._place = 0
+
+    def fetchmany(self, size: int, /) -> list[Any]:
+        """Return up to `size` rows, none after the last."""
+        rows = self._waiting[self._place : self._place + size]
+        self._place += len(rows)
+        while len(rows) < size:
+            self._waiting = self._cursor.fetchmany(max(size - len(rows), PAGE_ROWS))
+            if not self._waiting:
+                break
+            self._place = size - len(rows)
+            rows += self._waiting[: self._place]
+        return rows
+
+    def fetchone(self) -> Any:
+        """Return the next row, None after the last."""
+        rows = self.fetchmany(1)
+        return rows[0] if rows else None
+
+
 @contextlib.contextmanager
 def database_reads(address: DatabaseAddress) -> Iterator[Reads]:
     """Give one moment of a ledger in a database; raises as `check_ledger_database`."""
@@ -40,7 +66,7 @@ def database_reads(address: DatabaseAddress) -> Iterator[Reads]:
 
             def all_of(statement: str, values: Sequence[Any]) -> RowCursor:
                 cursor = cursors.enter_context(connection.cursor(f"rows_{next(names)}", row_factory=tuple_row))
-                return cursor.execute(statement.encode(), values or None, binary=True)
+                return _Paged(cursor.execute(statement.encode(), values or None, binary=True))
 
             def one_of(statement: str, values: Sequence[Any]) -> RowCursor:
                 return connection.cursor(binary=True, row_factory=tuple_row).execute(statement.encode(), values or None)

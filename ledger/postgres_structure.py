@@ -47,7 +47,8 @@ _OBJECTS = (
     f"JOIN pg_class c ON c.oid = inhparent WHERE relnamespace = {_SCHEMA_ID} AND relkind = 'r'",
     f"SELECT 'operator ' || oprname, '', oid::regoperator::text FROM pg_operator WHERE oprnamespace = {_SCHEMA_ID}",
     f"SELECT 'type ' || typname, '', '' FROM pg_type WHERE typnamespace = {_SCHEMA_ID} AND typrelid = 0 AND typelem = 0",
-    "SELECT 'event trigger ' || evtname, '', evtevent::text FROM pg_event_trigger WHERE evtenabled <> 'D'",
+    # Of the database's own triggers those at a login can touch what a session reads; providers have others.
+    "SELECT 'event trigger ' || evtname, '', evtevent::text FROM pg_event_trigger WHERE evtenabled <> 'D' AND evtevent = 'login'",
     # What stands in the system's own schema, or in one for temporary tables, is found first.
     "SELECT 'relation ' || relname || ' found before the ledger''s', '', '' FROM pg_class WHERE relname = ANY(%s) "
     "AND (relnamespace = 'pg_catalog'::regnamespace OR relnamespace = pg_my_temp_schema())",

@@ -17,7 +17,7 @@ from ledger.table_rows import table_rows
 
 __all__ = ["RANGE_LEAVES", "pack_range", "stretches_of_ranges"]
 
-RANGE_LEAVES = 16 * STRETCH_LEAVES
+RANGE_LEAVES = 128 * STRETCH_LEAVES
 _AHEAD = 2  # ranges for each worker that are worked on or wait to be taken: memory does not grow with the ledger
 
 

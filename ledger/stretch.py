@@ -21,7 +21,7 @@ from ledger.table_rows import RowCursor, TableRows, text_rows
 __all__ = ["KINDS", "STRETCH_LEAVES", "StoredNodes", "Stretch", "agreeing_values", "clean_stretch", "clean_stretches", "folded_events"]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
-STRETCH_LEAVES = 512  # a power of two, so that a stretch is a whole subtree
+STRETCH_LEAVES = 64  # a power of two, so that a stretch is a whole subtree; so few that its rows stay in the processor's cache
 STRETCH_EVENTS_MAX = 250_000  # far more than so many appends have; a leaf that claims more is looked at by itself
 _TOPICS_FOLDED = frozenset(f"{kind}/1" for kind in LIFECYCLE_EVENTS)
 _LEAF_TYPES = [{int}, {str}, {int}, {int}, {int}, {bytes}]

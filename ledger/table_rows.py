@@ -16,7 +16,7 @@ from ledger.sqlite_reading import DIALECT
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
 from ledger.sqlite_structure import FileStructure
 
-__all__ = ["NumberedRow", "Read", "RowCursor", "Structure", "TableRows", "rows_in_pages", "table_rows", "text_rows"]
+__all__ = ["PAGE_ROWS", "NumberedRow", "Read", "RowCursor", "Structure", "TableRows", "rows_in_pages", "table_rows", "text_rows"]
 
 PAGE_ROWS = 1000
 _ROUND_TEXTS = ("round_id", "account_ref", "game", "external_ref", "idempotency_key", "status")

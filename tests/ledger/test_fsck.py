@@ -178,9 +178,9 @@ def test_processes_report_what_one_does(tmp_path: Path, monkeypatch: pytest.Monk
     """Worker processes go over all whole ranges and find a ledger clean or damaged as one process does; none of them is left."""
     with new_ledger(tmp_path) as (ledger, account_ref):
         play_some(ledger, account_ref, 520)
-    ranges, started = 2, []
+    ranges, range_leaves, started = 2, 8 * STRETCH_LEAVES, []
     for module in ("ledger.fsck", "ledger.ranges"):
-        monkeypatch.setattr(f"{module}.RANGE_LEAVES", STRETCH_LEAVES)
+        monkeypatch.setattr(f"{module}.RANGE_LEAVES", range_leaves)
     monkeypatch.setattr("ledger.fsck.RANGES_MIN", ranges)
     monkeypatch.setattr("ledger.fsck.clean_stretches", lambda rows, first: started.append(first) or clean_stretches(rows, first))
     path = tmp_path / "ledger.db"
@@ -190,5 +190,5 @@ def test_processes_report_what_one_does(tmp_path: Path, monkeypatch: pytest.Monk
         one, two = (list(check_ledger(path, job_count=jobs)) for jobs in (1, 2))
         assert one == two
         assert bool(one) == bool(statement)
-    assert started == [0, ranges * STRETCH_LEAVES, 0]  # in bulk; behind the ranges; of the damaged one in bulk, by one process alone
+    assert started == [0, ranges * range_leaves, 0]  # in bulk; behind the ranges; of the damaged one in bulk, by one process alone
     assert not multiprocessing.active_children()

@@ -131,11 +131,6 @@ STRUCTURES = {
     "an unlogged table": ("ALTER TABLE account_names SET UNLOGGED", "table account_names: want p, got u"),
     "an operator": ('CREATE OPERATOR = (LEFTARG = text, RIGHTARG = int, FUNCTION = "left")', "operator ="),
     "a function": ("CREATE FUNCTION count(bytea) RETURNS int LANGUAGE sql AS 'SELECT 1'", "function count(bytea)"),
-    "a trigger of the database": (
-        "CREATE FUNCTION public.spy() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; "
-        "CREATE EVENT TRIGGER mine ON ddl_command_end EXECUTE FUNCTION public.spy()",
-        "event trigger mine",
-    ),
 }
 
 
