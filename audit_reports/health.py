@@ -19,7 +19,7 @@ from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, load_log_key, load_seed_ke
 from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
 from ledger.seed_keys import last_rotation, seed_key_id
-from ledger.sqlite_schema import ledger_uri
+from ledger.sqlite_schema import ledger_uri, refusals
 from replay.self_check import check_installed
 
 __all__ = ["Point", "diagnose"]
@@ -110,12 +110,12 @@ def _settings(path: Path) -> Iterator[Point]:
     try:
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
         yield Point("journal", mode == "wal", mode, "" if mode == "wal" else f"sqlite3 {path} 'PRAGMA journal_mode=WAL'")
-        triggers = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'").fetchone()[0]
-        is_guarded = triggers >= 6
-        mend = (
-            "" if is_guarded else "triggers that refuse UPDATE and DELETE were dropped: treat the ledger as altered, run audit verify --all"
-        )
-        yield Point("append-only triggers", is_guarded, str(triggers), mend)
+        # By what they do: one of the same name may do nothing, and another may alter what is written.
+        found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'")}
+        wanted = set(refusals())
+        mend = "triggers that refuse UPDATE and DELETE were dropped, or others made: treat the ledger as altered, run audit verify --all"
+        others = f" and {len(found - wanted)} that are not the ledger's" if found - wanted else ""
+        yield Point("append-only triggers", found == wanted, f"{len(found & wanted)}{others}", "" if found == wanted else mend)
     finally:
         connection.close()
 

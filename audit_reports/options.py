@@ -36,7 +36,6 @@ __all__ = [
     "history_path",
     "job_count",
     "keys_folder",
-    "ledger_path",
     "named_ledger",
     "parse_count",
     "parse_span",
@@ -113,14 +112,6 @@ def named_ledger(ledger: str) -> LedgerPlace:
     if not ledger.startswith(DATABASE_SCHEMES):
         check_file_name(ledger, "--ledger", "a file, or a database at postgresql://…")
     return ledger_place(ledger)
-
-
-def ledger_path(ledger: str) -> Path:
-    """Return the file of a ledger, for a command that works on files alone; raises UsageError for a database."""
-    place = named_ledger(ledger)
-    if isinstance(place, DatabaseAddress):
-        raise UsageError("--ledger", "a file, this command does not work on a database", str(place))
-    return place
 
 
 def check_game_known(game: str) -> None:

@@ -42,6 +42,9 @@ from ledger.money import format_amount
 
 __all__ = ["build_report"]
 
+COUNTED_FOR = {"moon_cash": "moon", "ladder": "moon", "hold_and_respin": "moon"}  # prizes and features that are not for scatters
+WINS = {"scatter_pays": "tumble wins", "ways": "tumble wins", "lines": "line wins"}
+
 
 def build_report(
     round_id: str, opened: RoundOpened | None, settled: RoundSettled | None, events: Sequence[tuple[int, GameEvent]], rules: GameRules
@@ -57,6 +60,7 @@ def build_report(
         reels=len(rules.reel_rows),
         rows=max(rules.reel_rows),
         reel_rows=rules.reel_rows,
+        is_gold_shown=any(isinstance(event, Drop) and any(event.marks) for _, event in events),
         symbols=reader.symbols,
         spins=tuple(reader.spins),
         award_total=reader.money.amount(reader.awarded_minor),
@@ -169,7 +173,14 @@ class _RoundReader:
                 cut, cap = money(uncapped - awarded), money(before + awarded)
                 return CapReport(event_index, money(before), money(uncapped), money(awarded), cut, cap)
             case FeatureTrigger():
-                return TriggerReport(event_index, event.feature, event.count, event.spins_awarded, event.spins_left)
+                return TriggerReport(
+                    event_index,
+                    event.feature,
+                    event.count,
+                    COUNTED_FOR.get(event.feature, "scatter"),
+                    event.spins_awarded,
+                    event.spins_left,
+                )
             case FeatureEnded():
                 return FeatureEndReport(event_index, event.feature, event.spins_played, money(event.total_minor))
             case SpinEnded():
@@ -178,18 +189,19 @@ class _RoundReader:
                 return self._spin_end(event_index, event)
 
     def _board(self) -> list[CellReport] | None:
-        """Return the cells of the last recorded board of the spin reel by reel, None where there is none."""
+        """Return the cells of the last recorded board of the spin in their order, None where there is none."""
         rows = next((step.rows for step in reversed(self._steps) if step.event_index is not None), None)
         return None if rows is None else [cell for reel in zip(*rows, strict=True) for cell in reel if cell]
 
     def _hearts(self) -> tuple[int, ...]:
-        return tuple(cell.value for cell in self._board() or () if cell.value)
+        return tuple(cell.value for cell in self._board() or () if cell.value and cell.symbol.role != "moon")
 
     def _prize(self, event_index: int, event: Prize) -> PrizeReport:
         board, pay_x100, multiplier = self._board(), event.pay_x100, event.multiplier
-        scatter_count = None if board is None else sum(cell.symbol.role == "scatter" for cell in board)
+        name = COUNTED_FOR.get(event.which, "scatter")
+        counted = None if board is None else sum(cell.symbol.role == name for cell in board)
         prize, computed = self.money.amount(event.prize_minor), self.money.of_pay(pay_x100, multiplier)
-        return PrizeReport(event_index, event.which, scatter_count, multiplier, pay_x100, _pay_text(pay_x100), prize, computed)
+        return PrizeReport(event_index, event.which, counted, name, multiplier, pay_x100, _pay_text(pay_x100), prize, computed)
 
     def _spin_end(self, event_index: int, event: SpinEnded) -> SpinEndReport:
         money, hearts = self.money.amount, self._hearts()
@@ -200,7 +212,9 @@ class _RoundReader:
         computed = money(wins_minor * event.spin_multiplier + prizes_minor - event.cut_minor)
         factor = (event.spin_multiplier, hearts if is_of_hearts and sum(hearts) == event.spin_multiplier else ())
         amounts = (money(event.cut_minor), money(event.award_minor), computed, money(event.total_minor))
-        return SpinEndReport(event_index, money(wins_minor), *factor, money(prizes_minor), *amounts, event.meter)
+        return SpinEndReport(
+            event_index, money(wins_minor), *factor, money(prizes_minor), *amounts, event.meter, WINS.get(self.rules.kind, "wins")
+        )
 
     def _symbol(self, number: int) -> SymbolReport:
         return self.symbols[number] if number < len(self.symbols) else SymbolReport(number, f"symbol {number}", "?", "unknown")
@@ -208,6 +222,7 @@ class _RoundReader:
     def _spin_report(self, event_index: int, start: SpinStarted) -> SpinReport:
         sets = self.rules.strip_sets
         strip_set = sets[start.strip_set].name if 0 <= start.strip_set < len(sets) else f"number {start.strip_set}"
+        strip_set = "" if start.strip_set < 0 else strip_set
         before, after = (event_index, start.spin_index, start.part), (start.meter, start.highlighted_cells)
         return SpinReport(*before, strip_set, start.spins_left, start.multiplier, start.total_multiplier, *after)
 

@@ -97,11 +97,12 @@ class MultiplierReport(NamedTuple):
 
 
 class PrizeReport(NamedTuple):
-    """An amount beside the wins; `scatter_count` is the scatters on the board as it lies, None where there is no board."""
+    """An amount beside the wins; `counted` is what of `counted_name` lies on the board, None where there is no board."""
 
     event_index: int
     which: str
-    scatter_count: int | None
+    counted: int | None
+    counted_name: str
     multiplier: int
     pay_x100: int
     pay: str
@@ -127,14 +128,18 @@ class TriggerReport(NamedTuple):
 
     event_index: int
     feature: str
-    scatter_count: int
+    counted: int
+    counted_name: str
     spins_awarded: int
     spins_left: int
     kind: str = "feature_trigger"
 
 
 class SpinEndReport(NamedTuple):
-    """A spin's award; `computed` is wins x multiplier + prizes - cut, `hearts` add up to the multiplier or are empty."""
+    """A spin's award; `computed` is wins x multiplier + prizes - cut, `hearts` add up to the multiplier or are empty.
+
+    `wins_name` says what wins the game has.
+    """
 
     event_index: int
     wins: Amount
@@ -146,6 +151,7 @@ class SpinEndReport(NamedTuple):
     computed: Amount
     total: Amount
     meter: int
+    wins_name: str = "wins"
     kind: str = "spin_ended"
 
 
@@ -185,7 +191,7 @@ class SpinReport(NamedTuple):
     event_index: int | None = None
     spin_index: int | None = None
     part: str = ""
-    strip_set: str = ""
+    strip_set: str = ""  # empty where the spin is played on none
     spins_left: int = 0
     multiplier: int = 0
     total_multiplier: int = 0
@@ -233,6 +239,7 @@ class RoundReport(NamedTuple):
     reels: int
     rows: int  # of the highest reel; a lower one has no cell in the top rows
     reel_rows: tuple[int, ...]
+    is_gold_shown: bool  # whether some cell of the round is gold
     symbols: tuple[SymbolReport, ...]
     spins: tuple[SpinReport, ...]
     award_total: Amount

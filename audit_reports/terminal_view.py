@@ -7,22 +7,16 @@ with and without it. Text of the record that cannot be printed is shown escaped:
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
+from audit_reports.fact_text import ALARM, FEATURE, FELL, MONEY, QUIET, ROLES, STRONG, Line, Span, differing, fact_spans, name_words
 from audit_reports.round_report import (
-    Amount,
-    CapReport,
     CellReport,
     Fact,
     FeatureEndReport,
-    MultiplierReport,
-    PrizeReport,
     RoundReport,
-    SpinEndReport,
     SpinReport,
     StepReport,
     SymbolReport,
-    TriggerReport,
     WinReport,
 )
 from replay.verdict import Finding
@@ -38,7 +32,6 @@ TITLE_WIDTH = 13
 HEADER_TITLE_WIDTH = 10
 VALUE_SHOWN_MAX = 999
 
-QUIET, STRONG, ALARM, MONEY, FEATURE, FELL, CAP = "dim", "bold", "bold red", "bold green", "bold magenta", "bold green", "bold yellow"
 COLOURS = {
     "red": "red",
     "green": "green",
@@ -51,18 +44,6 @@ COLOURS = {
     "purple": "magenta",
     "pink": "bright_magenta",
 }
-ROLES = {"scatter": "bold magenta", "heart": "bold bright_red", "unknown": ALARM}
-
-
-class Span(NamedTuple):
-    """A piece of text in one style, as rich writes styles."""
-
-    text: str
-    style: str = ""
-    is_whole: bool = False  # not broken at its blanks
-
-
-Line = list[Span]
 
 
 def print_round(report: RoundReport, *, width: int, is_coloured: bool, spin_index: int | None, findings: Sequence[Finding] = ()) -> str:
@@ -179,13 +160,6 @@ def _style(symbol: SymbolReport) -> str:
     return ROLES.get(symbol.role) or next((COLOURS[word] for word in symbol.name.lower().split("_") if word in COLOURS), "")
 
 
-def _differing(computed: Amount | None, recorded: Amount, why: str) -> Line:
-    """Return a mark where a recorded amount is not what it is made of."""
-    if computed is None or computed.minor == recorded.minor:
-        return []
-    return [Span(f"  !! {why} {computed.text}", ALARM)]
-
-
 class _RoundView:
     """Draws one report; lines gather in `lines`."""
 
@@ -265,7 +239,11 @@ class _RoundView:
         signs = [Span(f"[{label:<4}]", "reverse"), Span(" won  ")]
         signs += [Span("+", FELL), Span(f"{label:<4} new  ")]
         signs += [Span("+", FELL), Span(f"{label:<4}]", "reverse"), Span(" both  ")]
-        signs += [Span("x5", ROLES["heart"]), Span(" heart  #1 event  !! finding")]
+        roles = {symbol.role for symbol in self.report.symbols}
+        signs += [Span(f"{label:<4}*", FELL), Span(" gold  ")] if self.report.is_gold_shown else []
+        signs += [Span("x5", ROLES["heart"]), Span(" heart  ")] if "heart" in roles else []
+        signs += [Span("5x", ROLES["moon"]), Span(" Moon's cash  ")] if "moon" in roles else []
+        signs += [Span("#1 event  !! finding")]
         names: Line = []
         for symbol, name in zip(self.report.symbols, self.labels, strict=True):
             names += [Span(f"{name} {symbol.name}", _style(symbol), is_whole=True), Span("   ")]
@@ -294,7 +272,7 @@ class _RoundView:
         self.lines.append([])
         parts = ["spin without a recorded start"]
         if spin.spin_index is not None:
-            parts = [f"spin {spin.spin_index}", spin.part, f"set {spin.strip_set}"]
+            parts = [f"spin {spin.spin_index}", spin.part, *([f"set {spin.strip_set}"] if spin.strip_set else [])]
             parts += [f"{spin.spins_left} left"] if spin.part != "base" or spin.spins_left else []
             parts += [f"total multiplier {spin.total_multiplier}"] if spin.part != "base" or spin.total_multiplier else []
             parts += [f"multiplier {spin.multiplier}"] if spin.multiplier != 1 else []
@@ -312,7 +290,7 @@ class _RoundView:
 
     def draw_step(self, step: StepReport, *, is_shown_next: bool) -> None:
         """Draw a drop's board with its wins beside it, below it where the page is too narrow."""
-        board = [self.board_row(row, is_won=bool(step.wins)) for row in step.rows]
+        board = [self.board_row(row, from_top=at, is_won=bool(step.wins)) for at, row in enumerate(step.rows)]
         board_width = MARGIN + self.report.reels * CELL_WIDTH + 2 if board else MARGIN
         side_width = self.width - board_width
         if side_width < SIDE_WIDTH_MIN:
@@ -330,12 +308,13 @@ class _RoundView:
             self.draw_fact(fact)
         self.draw_findings_of(step.tumble.event_index if step.tumble else None)
 
-    def board_row(self, row: Sequence[CellReport | None], *, is_won: bool) -> Line:
-        """Return one row of a board; where something won, the rest of the board is quiet."""
+    def board_row(self, row: Sequence[CellReport | None], *, from_top: int, is_won: bool) -> Line:
+        """Return one row of a board, `from_top` of the highest reel; where something won, the rest of the board is quiet."""
         line = [Span(" " * MARGIN)]
-        for cell in row:
+        for reel, cell in enumerate(row):
             if cell is None:
-                line.append(Span("  --  ", QUIET))
+                is_of_reel = from_top >= self.report.rows - self.report.reel_rows[reel]
+                line.append(Span("  --  " if is_of_reel else " " * CELL_WIDTH, QUIET))
                 continue
             label = self.label(cell)
             left = "+" if cell.is_new else "[" if cell.is_won else " "
@@ -345,11 +324,17 @@ class _RoundView:
             elif is_won and cell.symbol.role == "paying":
                 style = f"{QUIET} {style.removeprefix('bold ')}"
             line.append(Span(left, FELL if cell.is_new else style))
-            line.append(Span(label + " " * (LABEL_LENGTH - _width(label)) + ("]" if cell.is_won else " "), style))
+            end = "*" if cell.mark else "]" if cell.is_won else " "
+            line.append(Span(label + " " * (LABEL_LENGTH - _width(label)) + end, style))
         return line
 
     def label(self, cell: CellReport) -> str:
-        """Return what a cell shows: a heart's value or the symbol's label."""
+        """Return what a cell shows: a heart's value, a Moon's cash, or the symbol's label."""
+        if cell.symbol.role == "moon" and cell.value:
+            cash = f"{cell.value // 100}x" if cell.value % 100 == 0 else f"{cell.value // 100}.{cell.value % 100:02}".rstrip("0") + "x"
+            return cash if len(cash) <= LABEL_LENGTH else "***x"
+        if cell.symbol.role == "blank":
+            return "."
         if cell.value:
             return f"x{cell.value}" if cell.value <= VALUE_SHOWN_MAX else "x***"
         number = cell.symbol.symbol
@@ -364,10 +349,12 @@ class _RoundView:
         else:
             stops = f", stops {' '.join(map(str, step.stops))}" if step.stops else ""
             yield self.index_span(step.event_index), [Span(f"drop {step.drop_index}", STRONG), Span(stops, QUIET)]
-            if step.cell_count != self.report.reels * self.report.rows:
-                wanted = f"{self.report.reels} x {self.report.rows}"
+            if step.cell_count != sum(self.report.reel_rows):
+                wanted = "-".join(map(str, self.report.reel_rows))
                 yield None, [Span(f"!! {step.cell_count} cells recorded, the grid is {wanted}", ALARM)]
-        for value in sorted({cell.value for row in step.rows for cell in row if cell and cell.value > VALUE_SHOWN_MAX}):
+        for value in sorted(
+            {cell.value for row in step.rows for cell in row if cell and cell.value > VALUE_SHOWN_MAX and cell.symbol.role != "moon"}
+        ):
             yield None, [Span(f"x*** is x{value}")]
         for win, spans in zip(step.wins, self.win_rows(step.wins, width), strict=True):
             yield self.index_span(win.event_index), spans
@@ -396,25 +383,25 @@ class _RoundView:
             name_gap = " " * (widths[1] - _width(_clean(name)))
             row = [Span(count.rjust(widths[0]) + " ", is_whole=True), Span(name, _style(win.symbol))]
             row += [Span(name_gap + gap + pay.rjust(widths[2]) + gap), Span(win.win.text.rjust(widths[3]), STRONG)]
-            rows.append(row + _differing(win.computed, win.win, f"{win.pay} of the bet is"))
+            rows.append(row + differing(win.computed, win.win, f"{win.pay} of the bet is"))
         return rows
 
     def draw_fact(self, fact: Fact) -> None:
         """Draw an event beside drops, wins and tumbles, and the findings about it."""
         if isinstance(fact, FeatureEndReport):
-            text = f"{_words(fact.feature)} over: {fact.spins_played} played, {fact.total.text} won"
+            text = f"{name_words(fact.feature)} over: {fact.spins_played} played, {fact.total.text} won"
             self.lines.append([])
             self.add_rule(text, sign="-", event_index=fact.event_index, style=FEATURE)
         else:
-            title, spans = _fact_spans(fact)
+            title, spans = fact_spans(fact)
             first = [Span(" " * MARGIN), self.index_span(fact.event_index), Span(title, QUIET)]
-            self.add(spans, first=first, indent=MARGIN + self.index_width + TITLE_WIDTH)
+            self.add(spans, first=first, indent=MARGIN + self.index_width + max(TITLE_WIDTH, len(title) + 1))
         self.draw_findings_of(fact.event_index)
 
     def draw_settlement(self, *, is_whole: bool) -> None:
         """Draw how the round was settled, after the findings that have no other place; the total win is the last line."""
         settlement, total, currency = self.report.settlement, self.report.award_total, self.report.header.currency
-        ended = f"settled, {_words(settlement.ended)}" if settlement else "not settled"
+        ended = f"settled, {name_words(settlement.ended)}" if settlement else "not settled"
         self.add_rule(ended, sign="=", event_index=None, style=STRONG if settlement else ALARM)
         if is_whole:
             self.draw_findings(lambda _: True)
@@ -426,65 +413,4 @@ class _RoundView:
         parts = f"base {settlement.base_win.text} + features {settlement.feature_win.text}; "
         self.add([Span(parts + f"balance after {settlement.balance_after.text} {currency}")])
         spans = [Span(f"total win {settlement.total_win.text} {currency}", MONEY)]
-        self.add(spans + _differing(total, settlement.total_win, "the awards of all spins add up to"))
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _sum_text(numbers: Sequence[int]) -> str:
-    text = " + ".join(str(number) for number in numbers)
-    return f"{text} = {sum(numbers)}" if len(numbers) > 1 else text
-
-
-def _fact_spans(fact: MultiplierReport | PrizeReport | CapReport | TriggerReport | SpinEndReport) -> tuple[str, Line]:
-    """Return the title of an event and its text."""
-    match fact:
-        case MultiplierReport():
-            return "hearts" if "hearts" in fact.cause else "multiplier", _change_spans(fact)
-        case PrizeReport():
-            of = f" for {fact.scatter_count} scatters" if fact.scatter_count is not None else ""
-            factor = f" x {fact.multiplier}" if fact.multiplier != 1 else ""
-            spans = [Span(f"{fact.pay}{of}{factor} = "), Span(fact.prize.text, STRONG)]
-            return _words(fact.which), spans + _differing(fact.computed, fact.prize, "that is")
-        case CapReport():
-            asked = f"{fact.total_before.text} + {fact.uncapped.text} reaches {fact.cap.text}: "
-            return "win cap", [Span(asked), Span(f"awarded {fact.awarded.text}, cut {fact.cut.text}", CAP)]
-        case TriggerReport():
-            text = f"{fact.scatter_count} scatters award {fact.spins_awarded}, {fact.spins_left} left"
-            return _words(fact.feature), [Span(text, FEATURE)]
-        case SpinEndReport():
-            return "award", _award_spans(fact)
-
-
-def _change_spans(fact: MultiplierReport) -> Line:
-    """Return a change of the multiplier in words; in free spins the hearts are added to the total."""
-    is_total = fact.cause == "total_hearts"
-    change = f"{fact.from_multiplier} -> {fact.to_multiplier}"
-    spans = [Span("total multiplier " if is_total else "multiplier "), Span(change, ROLES["heart"])]
-    hearts = sum(fact.hearts)
-    if is_total:
-        spans.append(Span(f"  ({' + '.join(map(str, (fact.from_multiplier, *fact.hearts)))} = {fact.from_multiplier + hearts})"))
-    else:
-        spans.append(Span(f"  ({f'hearts {_sum_text(fact.hearts)}' if hearts else 'no hearts'})"))
-    wanted = fact.from_multiplier + hearts if is_total else hearts
-    return spans if wanted == fact.to_multiplier else [*spans, Span(f"  !! the hearts on the board make it {wanted}", ALARM)]
-
-
-def _award_spans(fact: SpinEndReport) -> Line:
-    """Return what a spin awards as a sum: wins times multiplier, prizes, what the cap cuts."""
-    terms = []
-    if fact.wins.minor or fact.spin_multiplier != 1:
-        factor = _sum_text(fact.hearts) or str(fact.spin_multiplier)
-        factor = f"({factor})" if " " in factor else factor
-        terms.append(f"tumble wins {fact.wins.text}" + (f" x {factor}" if fact.spin_multiplier != 1 or fact.hearts else ""))
-    if fact.prizes.minor:
-        terms.append(f"prizes {fact.prizes.text}")
-    text = " + ".join(terms) or "no win"
-    text += f" - cut {fact.cut.text}" if fact.cut.minor else ""
-    is_nothing = not terms and not fact.award.minor
-    spans = [Span("no win", QUIET)] if is_nothing else [Span(f"{text} = "), Span(fact.award.text, MONEY)]
-    spans += _differing(fact.computed, fact.award, "the terms make it")
-    spans += [Span("; ", QUIET), Span(f"round so far {fact.total.text}", QUIET if is_nothing else "", is_whole=True)]
-    return spans + ([Span(f", meter {fact.meter}")] if fact.meter else [])
+        self.add(spans + differing(total, settlement.total_win, "the awards of all spins add up to"))

@@ -5,6 +5,8 @@
 1. A base round with full events, compiled, in scalar ChaCha20 blocks.
 2. `audit verify --round` on many rounds and on 1,000, in starts of an interpreter that imports the libraries it needs.
 3. Durable rounds, kernels warm, in plain sqlite3 writing the same rows in the same two transactions.
+4. Appends with leaf and nodes, in the same appends without them.
+5. `fsck` on many rounds, on all cores, in a plain sqlite3 cursor over the same events, leaves and nodes.
 """
 
 import argparse
@@ -23,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.durable_rounds import measure_durable  # noqa: E402
+from bench.whole_ledger import measure_appends, measure_fsck  # noqa: E402
 from engines.registry import installed_game, installed_rules  # noqa: E402
 from engines.simulate import CHUNK_ROUNDS, simulate  # noqa: E402
 from ledger.rounds import RoundLedger  # noqa: E402
@@ -132,7 +135,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         ours, raw = measure_durable(Path(name), round_count=4000, turns=options.turns)
         figures.append(figure("durable rounds, in plain sqlite3 with the same rows (at least)", "rounds a second", 0.6, ours, raw))
+        ours, raw = measure_appends(Path(name), round_count=2000, turns=options.turns)
+        figures.append(figure("appends with leaf and nodes, in the same without them (at least)", "appends a second", 0.8, ours, raw))
         figures.extend(measure_verify(Path(name), options.rounds, options.turns))
+        ours, raw = measure_fsck(Path(name) / f"{options.rounds}.db", turns=options.turns)
+        title = f"fsck on {options.rounds} rounds, in a plain cursor over the same rows (at least)"
+        figures.append(figure(title, "passes a second", 0.5, ours, raw))
     if options.json:
         print(json.dumps(figures))
         return

@@ -15,11 +15,16 @@ __all__ = [
     "RecordedEvent",
     "canonical_bytes",
     "canonical_json",
+    "is_plain",
+    "reversible_values",
     "strict_values",
 ]
 
 # RFC 8785 numbers are IEEE doubles: beyond this magnitude two integers may share one.
 INTEGER_MAX = 2**53 - 1
+_STRICT = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER  # refuses integers beyond INTEGER_MAX
+_EXPONENT = orjson.dumps(1e16)[1:3]  # how it writes floats without a point; of small ones it is "e-"
+_PLAIN, _NESTED = {int, str, bool}, {dict, list}
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 Integer = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
@@ -71,24 +76,38 @@ def canonical_json(value: Any) -> bytes:
 
 
 def strict_values(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that `data` is the canonical form of, None where it is none: floats, null and other forms are refused."""
+    """Return the JSON object that `data` is the canonical form of, None where it is none: floats, null, larger integers and
+    other forms are refused.
+    """
+    values = reversible_values(data)
+    return values if values is not None and (is_plain(data) or _is_of_the_record(values)) else None
+
+
+def reversible_values(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that `data` is, None unless it comes back byte for byte: sorted, compact, integers below 2^53.
+
+    What it may still hold are floats and null: see `is_plain`.
+    """
     try:
         values = orjson.loads(data)
-        # A form that comes back byte for byte is sorted and compact; what it may still hold is a float or null.
-        is_same = orjson.dumps(values, option=orjson.OPT_SORT_KEYS) == data
+        is_same = orjson.dumps(values, option=_STRICT) == data
     except (ValueError, TypeError):
         return None
-    if not is_same or not isinstance(values, dict):
-        return None
-    return values if (b"." not in data and b"null" not in data) or _is_of_the_record(values) else None
+    return values if is_same and type(values) is dict else None
 
 
-def _is_of_the_record(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_of_the_record, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_of_the_record, value))
-    return isinstance(value, int | str)
+def is_plain(data: bytes) -> bool:
+    """Return whether reversible values with these bytes, or many of them together, hold no float and no null for certain."""
+    return b"." not in data and b"null" not in data and b"e-" not in data and _EXPONENT not in data
+
+
+def _is_of_the_record(values: dict[str, Any] | list[Any]) -> bool:
+    each = values.values() if isinstance(values, dict) else values
+    others = set(map(type, each)) - _PLAIN
+    if not others <= _NESTED:
+        return False
+    nested = [value for value in each if type(value) in _NESTED] if others else ()
+    return all(_is_of_the_record(value) for value in nested if value)
 
 
 def canonical_bytes(event: RecordedEvent) -> bytes:

@@ -10,7 +10,7 @@ from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import check_text
 from ledger.codec import event_bytes
-from ledger.errors import GameMismatch, IdempotencyConflict, TextInvalid
+from ledger.errors import EpochEnded, GameMismatch, IdempotencyConflict, TextInvalid
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.profile import Profile
 from ledger.seeds import SeedEpoch
@@ -98,11 +98,18 @@ class Draft:
     def opening(self, round_id: str) -> Opening:
         """Return what the store is asked for."""
         bet = self.bet
-        return Opening(round_id, bet.account_ref, bet.game, self.cost_minor, bet.external_ref, bet.idempotency_key, self.epoch.number)
+        epoch = self.epoch
+        terms = (bet.account_ref, bet.game, self.cost_minor, bet.external_ref, bet.idempotency_key)
+        return Opening(round_id, *terms, epoch.number, epoch.commitment)
 
     def event_of(self, account: AccountRow, nonce: int, now: int) -> EventBytes:
-        """Return the `round_opened` of this bet, and keep it and the round key."""
+        """Return the `round_opened` of this bet, and keep it and the round key.
+
+        Raises EpochEnded where the nonce was dealt before: a backup was put in the ledger's place while this writer ran.
+        """
         bet, rules, epoch = self.bet, self.game.rules, self.epoch
+        if nonce < epoch.next_nonce:
+            raise EpochEnded(epoch.number)
         self.key = round_key(epoch.seed, bet.game, bet.client_seed, nonce)
         self.event = RoundOpened(
             external_ref=bet.external_ref,

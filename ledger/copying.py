@@ -1,9 +1,13 @@
-"""A safe copy of a ledger that may be in use: one moment of it, whole, in one file without a write-ahead log."""
+"""A safe copy of a ledger that may be in use: one moment of it, whole, in one file without a write-ahead log.
+
+A ledger on PostgreSQL is copied into a file as well: an evidence copy that is read, checked and verified without a server.
+"""
 
 import os
 import sqlite3
 from pathlib import Path
 
+from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.errors import LedgerExists, LedgerUnwritable
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
@@ -13,24 +17,31 @@ __all__ = ["copy_ledger"]
 PAGES_A_STEP = 1000
 
 
-def copy_ledger(path: Path, out: Path) -> tuple[int, bytes]:
-    """Copy the ledger at `path` to the new file `out` and return tree size and root of the copy.
+def copy_ledger(place: LedgerPlace, out: Path) -> tuple[int, bytes]:
+    """Copy the ledger at `place` to the new file `out` and return tree size and root of the copy.
 
-    A copy that fails leaves no file. Raises LedgerMissing and its kin, LedgerExists, LedgerUnwritable.
+    A copy that fails leaves no file. Raises LedgerExists, LedgerUnwritable, and LedgerMissing and its kin, or as `copy_database`.
     """
-    check_ledger_file(path)
+    if not isinstance(place, DatabaseAddress):
+        check_ledger_file(place)
     draft = out.with_name(out.name + ".new")
     if out.exists() or draft.exists():
         raise LedgerExists(str(out if out.exists() else draft))
     try:
-        _back_up(path, draft)
+        if isinstance(place, DatabaseAddress):
+            from ledger.postgres_copying import copy_database
+
+            copy_database(place, draft)
+        else:
+            _back_up(place, draft)
         os.link(draft, out)
     except FileExistsError as error:
         raise LedgerExists(str(out)) from error
     except OSError as error:
         raise LedgerUnwritable(str(out), error.strerror or type(error).__name__) from error
     finally:
-        draft.unlink(missing_ok=True)
+        for ending in ("", "-wal", "-shm"):
+            draft.with_name(draft.name + ending).unlink(missing_ok=True)
     with RoundLedger.open_for_reading(out) as ledger:
         tree = ledger.store.tree()
     return tree.size, tree.root

@@ -15,7 +15,7 @@ from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, VerifierKey, create_keys
 from ledger.lifecycle_events import LedgerCreated
 from ledger.references import new_reference, now_us
 from ledger.sqlite import LedgerFactory
-from ledger.sqlite_schema import create_tables, ledger_uri
+from ledger.sqlite_schema import create_tables, empty_log, ledger_uri
 from ledger.store import LEDGER_STREAM
 
 __all__ = ["create_ledger", "first_event", "ledger_env"]
@@ -63,6 +63,7 @@ def _create_file(path: Path, keys_dir: Path) -> VerifierKey:
         create_tables(draft)
         with _new_keys(keys_dir, ledger_id) as verifier_key:
             _record_creation(draft, ledger_id, verifier_key)
+            empty_log(draft)
             os.link(draft, path)
         _flush_folder(path.parent)
     except FileExistsError as error:

@@ -16,6 +16,7 @@ __all__ = [
     "CurrencyUnknown",
     "EpochEnded",
     "EpochUnknown",
+    "FlushFailed",
     "FundsShort",
     "GameMismatch",
     "IdempotencyConflict",
@@ -144,6 +145,20 @@ class LedgerUnwritable(LedgerError):
 
     def __str__(self) -> str:
         return f"write to {self.path}: want room and access, got {self.reason}; see to both and try again, this write was not recorded"
+
+
+class FlushFailed(LedgerError):
+    """The disk did not confirm a commit whose bytes had been given to it: the transaction is recorded whole or not at all."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return (
+            f"commit to {self.path}: want it confirmed by the disk, got {self.reason}; see to the disk and read the record again "
+            "before repeating, what was not acknowledged is recorded whole or not at all"
+        )
 
 
 class LedgerReadOnly(_OfPath):

@@ -5,24 +5,23 @@ memory than the accounts, epochs and rounds in play, and reads everything once, 
 """
 
 import hashlib
-import sqlite3
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from engines.canonical import strict_values
-from engines.game_events import GAME_EVENTS
+from ledger.address import LedgerPlace
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
-from ledger.recomputed import Recomputed
-from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
+from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
+from ledger.recomputed import EventFault, Recomputed
 from ledger.store import ROUND_STREAM, LeafRow
+from ledger.stretch import KINDS, STRETCH_LEAVES, StoredNodes, Stretch, agreeing_values, clean_stretches
+from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
 
 __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
-KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 APPEND_EVENTS_MAX = 10_000_000
-PAGE_ROWS = 1000
+RANGES_MIN = 16  # from which on processes pay off
 
 
 class Fault(NamedTuple):
@@ -54,98 +53,70 @@ class FsckResult(NamedTuple):
     root: bytes
 
 
-class _Row(NamedTuple):
-    rowid: int
-    stream: str
-    version: int
-    topic: str
-    data: bytes
-
-
 class _Events:
-    """The events in the order of their rows, with one row of look-ahead, and any event by its place in its stream."""
+    """The events in the order of their rows, with one row of look-ahead."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        columns = "CAST(originator_id AS TEXT), CAST(originator_version AS INTEGER), CAST(topic AS TEXT), CAST(state AS BLOB)"
-        self._rows = connection.execute(f"SELECT rowid, {columns} FROM stored_events ORDER BY rowid")
-        self._select = f"SELECT rowid, {columns} FROM stored_events WHERE originator_id = ? AND originator_version = ?"
-        self._page: list[_Row] = []
-        self.next: _Row | None = None
+    def __init__(self, rows: TableRows, after: int | None) -> None:
+        self._rows = map(NumberedRow._make, rows_in_pages(rows.events(after)))
+        self.next: NumberedRow | None = None
         self.advance()
 
     def advance(self) -> None:
         """Go on to the next row."""
-        if not self._page:
-            self._page = [_Row._make(row) for row in self._rows.fetchmany(PAGE_ROWS)]
-            self._page.reverse()
-        self.next = self._page.pop() if self._page else None
-
-    def rowid_after(self, rowid: int) -> int | None:
-        """Return the number of the row that follows, None after the last."""
-        found: int | None = self._connection.execute("SELECT min(rowid) FROM stored_events WHERE rowid > ?", (rowid,)).fetchone()[0]
-        return found
-
-    def last_version(self, stream: str) -> int:
-        """Return the highest version of a stream, 0 where it has no event."""
-        select = "SELECT ifnull(max(CAST(originator_version AS INTEGER)), 0) FROM stored_events WHERE originator_id = ?"
-        return int(self._connection.execute(select, (stream,)).fetchone()[0])
-
-    def find(self, stream: str, version: int) -> _Row | None:
-        """Return the event at a place, wherever its row stands."""
-        row = self._connection.execute(self._select, (stream, version)).fetchone()
-        return _Row._make(row) if row else None
+        self.next = next(self._rows, None)
 
 
-def _order_fault(row: _Row) -> Fault:
+def _order_fault(row: NumberedRow) -> Fault:
     return Fault(
-        "event_order", f"stored_events row {row.rowid}", row.stream, row.version - 1, "a row in the order of the leaves", "another"
+        "event_order", f"stored_events row {row.row_number}", row.stream, row.version - 1, "a row in the order of the leaves", "another"
     )
 
 
 class _Nodes:
-    """The stored inner nodes, level by level in the order of their index."""
+    """The stored inner nodes, level by level in the order of their index; of those below the first leaf nothing is said."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._levels: dict[int, sqlite3.Cursor] = {}
-        self._waiting: dict[int, tuple[int, bytes] | None] = {}
+    def __init__(self, rows: TableRows, first_leaf: int) -> None:
+        self._rows, self._first_leaf = rows, first_leaf
+        self._levels: dict[Any, Iterator[tuple[int, bytes]]] = {}
+        self._waiting: dict[Any, tuple[int, bytes] | None] = {}
 
-    def _fetch(self, level: int) -> tuple[int, bytes] | None:
+    def _fetch(self, level: Any) -> tuple[int, bytes] | None:
         if level not in self._levels:
-            statement = "SELECT node_index, CAST(node_hash AS BLOB) FROM nodes WHERE level = ? ORDER BY node_index"
-            self._levels[level] = self._connection.execute(statement, (level,))
-            self._waiting[level] = self._levels[level].fetchone()
+            is_seen = isinstance(level, int) and 1 <= level <= self._first_leaf.bit_length()
+            first = self._first_leaf >> level if is_seen else 0
+            self._levels[level] = rows_in_pages(self._rows.nodes(level, first or None))
+            self._advance(level)
         return self._waiting[level]
+
+    def _advance(self, level: Any) -> None:
+        self._waiting[level] = next(self._levels[level], None)
 
     def compare(self, level: int, node_index: int, node: bytes) -> Iterator[Fault]:
         """Yield what is wrong with the stored node at a place, and any before it that should not be there."""
         row = f"nodes level {level}, index {node_index}"
         while (stored := self._fetch(level)) is not None and stored[0] < node_index:
             yield Fault("node_extra", f"nodes level {level}, index {stored[0]}", "", -1, "no such node", stored[1].hex())
-            self._waiting[level] = self._levels[level].fetchone()
+            self._advance(level)
         if stored is None or stored[0] > node_index:
             yield Fault("node_missing", row, "", -1, node.hex(), "none")
             return
         if stored[1] != node:
             yield Fault("node", row, "", -1, node.hex(), stored[1].hex())
-        self._waiting[level] = self._levels[level].fetchone()
+        self._advance(level)
 
     def rest(self) -> Iterator[Fault]:
         """Yield the nodes that no leaf has finished."""
-        for (level,) in self._connection.execute("SELECT DISTINCT level FROM nodes ORDER BY level").fetchall():
+        for level in self._rows.node_levels():
             while (stored := self._fetch(level)) is not None:
                 yield Fault("node_extra", f"nodes level {level}, index {stored[0]}", "", -1, "no such node", stored[1].hex())
-                self._waiting[level] = self._levels[level].fetchone()
+                self._advance(level)
 
 
 class _Walk:
     """One pass over leaves and events together."""
 
-    def __init__(self, connection: sqlite3.Connection, held_roots: Iterable[tuple[int, bytes]]) -> None:
-        self._connection = connection
-        self._events = _Events(connection)
-        self._nodes = _Nodes(connection)
+    def __init__(self, place: LedgerPlace, rows: TableRows, held_roots: Iterable[tuple[int, bytes]], job_count: int) -> None:
+        self._place, self._rows, self._job_count = place, rows, job_count
         self._held_roots: dict[int, list[bytes]] = {}
         for size, root in held_roots:
             self._held_roots.setdefault(size, []).append(root)
@@ -153,23 +124,72 @@ class _Walk:
         self._early: set[tuple[str, int]] = set()  # their row was met before they were due
         self._peaks: list[bytes] = []
         self._last_versions: dict[str, int] = {}
+        self._last_number: int | None = None  # of the rows of events that were gone over in bulk
         self.recomputed = Recomputed()
         self.event_count = 0
         self.leaf_count = 0
 
     def faults(self) -> Iterator[Fault | None]:
         """Yield every fault in the order of the record, and None after each leaf."""
-        statement = (
-            "SELECT CAST(leaf_index AS INTEGER), CAST(stream AS TEXT), CAST(version_first AS INTEGER), CAST(version_last AS INTEGER), "
-            "CAST(recorded_at_us AS INTEGER), CAST(leaf_hash AS BLOB) FROM leaves ORDER BY leaf_index"
-        )
-        for row in self._connection.execute(statement):
+        yield from self._follow_clean_stretches()
+        self._events = _Events(self._rows, self._last_number)
+        self._nodes = _Nodes(self._rows, self.leaf_count)
+        for row in rows_in_pages(self._rows.leaves(self.leaf_count or None)):
             yield from self._check_leaf(LeafRow._make(row))
             yield None
         yield from self._skip_extra(None)
         yield from self._nodes.rest()
         for size, root in sorted((size, root) for size, roots in self._held_roots.items() for root in roots):
             yield Fault("checkpoint_tree_short", "leaves", "", -1, f"{size} leaves, root {root.hex()}", f"{self.leaf_count} leaves")
+
+    def _follow_clean_stretches(self) -> Iterator[Fault | None]:
+        """Go over the ledger in bulk, up to the first stretch in which a leaf, an event's place or form, or a node is wrong."""
+        nodes = StoredNodes(self._rows)
+        level_first = STRETCH_LEAVES.bit_length() - 1
+        for stretch in self._clean_stretches():
+            if self._last_number is not None and self._rows.number_after(self._last_number) != stretch.number_first:
+                return
+            peaks = [*self._peaks, *stretch.peaks]
+            if len(stretch.leaves) == STRETCH_LEAVES:
+                peaks, finished = append_leaf(self._peaks, self.leaf_count // STRETCH_LEAVES, stretch.peaks[0])
+                if not all(nodes.are_next(level_first + node.level, node.node_index, [node.node_hash]) for node in finished):
+                    return
+            self._last_number = stretch.number_last
+            yield from self._follow(stretch)
+            self._peaks = peaks
+
+    def _clean_stretches(self) -> Iterator[Stretch]:
+        range_count = self._rows.leaf_count() // RANGE_LEAVES if self._job_count > 1 else 0
+        if range_count >= RANGES_MIN:
+            yield from stretches_of_ranges(self._place, range_count, self._job_count)
+            if self.leaf_count < range_count * RANGE_LEAVES:
+                return
+        yield from clean_stretches(self._rows, self.leaf_count)
+
+    def _follow(self, stretch: Stretch) -> list[Fault | None]:
+        """Take what the events of a stretch say, leaf by leaf, and hold the tree against each checkpoint that falls in it."""
+        is_held = any(self.leaf_count < size <= self.leaf_count + len(stretch.leaves) for size in self._held_roots)
+        self.event_count += stretch.ends[-1]
+        found: list[Fault | None] = []
+        folded = iter((*stretch.folded, (stretch.ends[-1], {})))
+        place, values = next(folded)
+        for leaf, end in zip(stretch.leaves, stretch.ends, strict=True):
+            leaf_index, stream, version_first, version_last, _, leaf_hash_ = leaf
+            if version_first != self._last_versions.get(stream, 0) + 1:
+                found.append(self._versions_fault(LeafRow._make(leaf)))
+            self._last_versions[stream] = version_last
+            while place < end:
+                version = version_last - (end - 1 - place)
+                if faults := self.recomputed.take(stream, version, values, leaf_index):
+                    found += (_fold_fault(stream, version, fault) for fault in faults)
+                place, values = next(folded)
+            self.leaf_count += 1
+            if is_held:
+                self._peaks, _ = append_leaf(self._peaks, self.leaf_count - 1, leaf_hash_)
+                found += self._hold()
+            self._forget_settled(stream)
+            found.append(None)
+        return found
 
     def root(self) -> bytes:
         """Return the root over the leaves seen so far, recomputed."""
@@ -181,8 +201,7 @@ class _Walk:
             yield Fault("leaf_gap", row, leaf.stream, -1, f"leaf {self.leaf_count}", f"leaf {leaf.leaf_index}")
         last = self._last_versions.get(leaf.stream, 0)
         if leaf.version_first != last + 1 or leaf.version_last < leaf.version_first:
-            got = f"{leaf.version_first} to {leaf.version_last}"
-            yield Fault("leaf_versions", row, leaf.stream, -1, f"versions from {last + 1}", got)
+            yield self._versions_fault(leaf)
         self._last_versions[leaf.stream] = leaf.version_last
         form: list[bytes] = []
         is_whole = True
@@ -195,17 +214,18 @@ class _Walk:
                 yield from faults
                 if found is None:
                     is_whole = False
-                    if version > self._events.last_version(leaf.stream):
+                    if version > self._rows.last_version(leaf.stream):
                         break  # what the leaf covers beyond the stream's end is one fault
                     continue
                 event = found
             data = event[4]
             form += (len(data).to_bytes(4, "big"), data)
-            values, kind = strict_values(data), KINDS.get(event[3])
-            if values is None or kind is None or values.get("kind") != kind or values.get("v") != 1:
-                yield from self._form_faults(event, values)
-            elif version == 1 or kind in LIFECYCLE_EVENTS:
-                yield from self._fold(event, values, leaf)
+            values = agreeing_values(event[3], data)
+            if values is None:
+                yield _form_fault(event)
+            elif version == 1 or KINDS[event[3]] in LIFECYCLE_EVENTS:
+                for fault in self.recomputed.take(leaf.stream, version, values, leaf.leaf_index):
+                    yield _fold_fault(leaf.stream, version, fault)
         self.event_count += len(form) // 2
         digest = hashlib.sha256(b"".join(form)).digest()
         recomputed = leaf_hash(leaf_bytes(leaf.stream, leaf.version_first, leaf.version_last, leaf.recorded_at_us, digest))
@@ -214,11 +234,20 @@ class _Walk:
         yield from self._grow(recomputed)
         self._forget_settled(leaf.stream)
 
+    def _versions_fault(self, leaf: LeafRow) -> Fault:
+        wanted = f"versions from {self._last_versions.get(leaf.stream, 0) + 1}"
+        got = f"{leaf.version_first} to {leaf.version_last}"
+        return Fault("leaf_versions", f"leaves {leaf.leaf_index}", leaf.stream, -1, wanted, got)
+
     def _grow(self, leaf: bytes) -> Iterator[Fault]:
         self._peaks, finished = append_leaf(self._peaks, self.leaf_count, leaf)
         for node in finished:
             yield from self._nodes.compare(node.level, node.node_index, node.node_hash)
         self.leaf_count += 1
+        yield from self._hold()
+
+    def _hold(self) -> Iterator[Fault]:
+        """Hold the tree as far as it has come against the checkpoints of this size."""
         for held in self._held_roots.pop(self.leaf_count, ()):
             if held == self.root():
                 continue
@@ -230,7 +259,7 @@ class _Walk:
         if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
             self._last_versions.pop(stream, None)
 
-    def _take(self, leaf: LeafRow, version: int) -> tuple[_Row | None, list[Fault]]:
+    def _take(self, leaf: LeafRow, version: int) -> tuple[NumberedRow | None, list[Fault]]:
         """Return the event that a leaf covers, from the next row or from where it stands, and what is wrong with its place."""
         wanted = (leaf.stream, version)
         faults: list[Fault] = []
@@ -240,7 +269,7 @@ class _Walk:
             if following is not None and (following.stream, following.version) == wanted:
                 self._events.advance()
                 return following, faults
-            found = self._events.find(leaf.stream, version)
+            found = self._rows.event_at(leaf.stream, version)
             if found is None:
                 place = f"stored_events, covered by leaf {leaf.leaf_index}"
                 faults.append(Fault("event_missing", place, leaf.stream, version - 1, "an event", "none"))
@@ -248,7 +277,7 @@ class _Walk:
             if wanted in self._early:
                 self._early.discard(wanted)
                 return found, faults
-            if following is None or self._events.rowid_after(following.rowid) != found.rowid:
+            if following is None or self._rows.number_after(following.row_number) != found.row_number:
                 self._displaced.add(wanted)
                 faults.append(_order_fault(found))
                 return found, faults
@@ -263,71 +292,61 @@ class _Walk:
             place = (row.stream, row.version)
             if place in self._displaced:
                 self._displaced.discard(place)
-            elif not self._is_covered(row):
+            elif not self._rows.is_covered(row.stream, row.version):
                 got = f"{row.topic} of {len(row.data)} bytes"
-                yield Fault("event_extra", f"stored_events row {row.rowid}", row.stream, row.version - 1, "no event without a leaf", got)
+                yield Fault(
+                    "event_extra", f"stored_events row {row.row_number}", row.stream, row.version - 1, "no event without a leaf", got
+                )
             else:
                 return
             self._events.advance()
 
-    def _is_covered(self, row: _Row) -> bool:
-        statement = "SELECT 1 FROM leaves WHERE stream = ? AND version_first <= ? AND version_last >= ?"
-        return self._connection.execute(statement, (row.stream, row.version, row.version)).fetchone() is not None
 
-    def _fold(self, event: _Row, values: dict[str, Any], leaf: LeafRow) -> Iterator[Fault]:
-        for code, what, want, got in self.recomputed.take(event.stream, event.version, values, leaf):
-            yield Fault(code, what, event.stream, event.version - 1, want, got)
-
-    def _form_faults(self, event: _Row, values: dict[str, Any] | None) -> Iterator[Fault]:
-        row = f"stored_events row {event.rowid}"
-        if values is None:
-            yield Fault("event_bytes", row, event.stream, event.version - 1, "a canonical JSON object", repr(event.data[:60]))
-            return
-        named = f"{values.get('kind')}/{values.get('v')}"
-        if named != event.topic:
-            yield Fault("topic", row, event.stream, event.version - 1, named, event.topic)
-        else:
-            yield Fault("kind", row, event.stream, event.version - 1, "a kind of this record", named)
+def _fold_fault(stream: str, version: int, fault: EventFault) -> Fault:
+    code, what, want, got = fault
+    return Fault(code, what, stream, version - 1, want, got)
 
 
-def leaf_count(path: Path) -> int:
-    """Return how many leaves a pass over the ledger will see; raises LedgerMissing and its kin."""
-    check_ledger_file(path)
-    try:
-        connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True)
-        try:
-            return int(connection.execute("SELECT count(*) FROM leaves").fetchone()[0])
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise ledger_error(str(path), error) from error
+def _form_fault(event: NumberedRow) -> Fault:
+    row = f"stored_events row {event.row_number}"
+    values = strict_values(event.data)
+    if values is None:
+        return Fault("event_bytes", row, event.stream, event.version - 1, "a canonical JSON object", repr(event.data[:60]))
+    named = f"{values.get('kind')}/{values.get('v')}"
+    if named != event.topic:
+        return Fault("topic", row, event.stream, event.version - 1, named, event.topic)
+    return Fault("kind", row, event.stream, event.version - 1, "a kind of this record", named)
+
+
+def leaf_count(place: LedgerPlace) -> int:
+    """Return how many leaves a pass over the ledger will see; raises as `check_ledger`."""
+    with table_rows(place) as rows:
+        return rows.leaf_count()
 
 
 def check_ledger(
-    path: Path, *, held_roots: Iterable[tuple[int, bytes]] = (), counted: list[FsckResult] | None = None, is_ticking: bool = False
+    place: LedgerPlace,
+    *,
+    held_roots: Iterable[tuple[int, bytes]] = (),
+    counted: list[FsckResult] | None = None,
+    is_ticking: bool = False,
+    job_count: int = 1,
 ) -> Iterator[Fault | None]:
-    """Yield every fault of the ledger at `path`, in the order of the record, then those of its tables.
+    """Yield every fault of the ledger at `place`, in the order of the record, then those of its tables.
 
     held_roots: tree size and root of each kept checkpoint. counted: is given one FsckResult at the end.
-    is_ticking: yield None as well, once for each leaf. Reads one moment of a ledger in use. Raises LedgerMissing and its kin.
+    is_ticking: yield None as well, once for each leaf. job_count: processes that go over a large ledger; the faults are the same
+    for any number. Reads one moment of a ledger in use. Raises as `table_rows`.
     """
-    check_ledger_file(path)
-    try:
-        connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True, isolation_level=None)
+    with table_rows(place) as rows:
+        walk = _Walk(place, rows, held_roots, job_count)
         try:
-            connection.execute("BEGIN")
-            walk = _Walk(connection, held_roots)
-            try:
-                for fault in walk.faults():
-                    if fault is not None or is_ticking:
-                        yield fault
-                for code, row, stream, want, got in walk.recomputed.compare(connection):
-                    yield Fault(code, row, stream, -1, want, got)
-                if counted is not None:
-                    counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
-            finally:
-                walk.recomputed.close()
+            for fault in walk.faults():
+                if fault is not None or is_ticking:
+                    yield fault
+            for code, row, stream, want, got in walk.recomputed.compare(rows):
+                yield Fault(code, row, stream, -1, want, got)
+            if counted is not None:
+                counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
         finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise ledger_error(str(path), error) from error
+            walk.recomputed.close()

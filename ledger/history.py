@@ -65,6 +65,9 @@ class RoundEntry(NamedTuple):
     external_ref: str
 
 
+_INSERT_ROW = f"INSERT OR REPLACE INTO rounds ({', '.join(RoundEntry._fields)}) VALUES ({', '.join('?' * len(RoundEntry._fields))})"
+
+
 class RoundFilter(NamedTuple):
     """What a round must be like to be listed; `until_us` is the first moment that is too late.
 
@@ -96,12 +99,21 @@ ALL_ROUNDS = RoundFilter()
 
 
 class Difference(NamedTuple):
-    """A field for which the read model says other than the record: `want` is recomputed from the events."""
+    """A field for which the read model says other than the record: `want` is recomputed from the events.
+
+    `round_id` is empty where it is about the read model as a whole.
+    """
 
     round_id: str
     field: str
     want: str
     got: str
+
+    @property
+    def message(self) -> str:
+        """The difference in one sentence."""
+        place = f"round {self.round_id}, {self.field}" if self.round_id else self.field
+        return f"{place}: want {self.want}, got {self.got}"
 
 
 class Total(NamedTuple):
@@ -134,6 +146,16 @@ def totals(entries: Iterable[RoundEntry]) -> dict[str, Total]:
         total = sums.get(entry.currency, Total(0, 0, 0))
         sums[entry.currency] = Total(total.round_count + 1, total.cost_minor + entry.cost_minor, total.win_minor + entry.win_minor)
     return sums
+
+
+def _as_of(record: RoundRecord, leaf_end: int) -> RoundRecord:
+    """Return what was recorded of a round before the leaf `leaf_end`."""
+    later = [append for append in record.appends if append.leaf_index >= leaf_end]
+    if not later:
+        return record
+    version_end = min(append.version_first for append in later)
+    appends = tuple(append for append in record.appends if append.leaf_index < leaf_end)
+    return record._replace(appends=appends, events=tuple(event for event in record.events if event.version < version_end))
 
 
 def _entry(ledger: RoundLedger, record: RoundRecord) -> RoundEntry:
@@ -277,9 +299,10 @@ def _write_rows(ledger: RoundLedger, database: Any, ledger_id: str) -> int:
         leaf_end = leaves[-1][0] + 1
         streams = ledger.store.streams_touched(seen, leaf_end)
         records = ledger.store.records_of(streams, topics=_TOPICS)
-        rounds.insert_all((_entry(ledger, record)._asdict() for record in records), pk="round_id", replace=True)
-        # Rows come before the position that covers them: cut off in between, the same rows are written again.
-        position.upsert({"ledger_id": ledger_id, "leaf_count": leaf_end, "row_count": rounds.count}, pk="ledger_id")
+        # Rows and the mark that covers them are one transaction, so that a row beyond the mark is nobody's but an alterer's.
+        with database.conn:
+            database.conn.executemany(_INSERT_ROW, (_entry(ledger, _as_of(record, leaf_end)) for record in records))
+            database.conn.execute("UPDATE position SET leaf_count = ?, row_count = (SELECT COUNT(*) FROM rounds)", (leaf_end,))
         written += len(streams)
         seen = leaf_end
     return written
@@ -309,34 +332,49 @@ def _connect(path: Path, mode: str = "ro") -> sqlite3.Connection:
 
 
 def compare(ledger: RoundLedger, path: Path) -> list[Difference]:
-    """Return where the read model differs from the rows recomputed from events, as far as it has been built.
+    """Return where the read model differs from the rows recomputed from events as of the leaf that it says it has come to.
 
-    Raises HistoryMissing, HistoryMismatch.
+    A row of a round that was opened later, and a leaf that there is none of, are differences too: a mark that was moved hides
+    nothing. Raises HistoryMissing, HistoryMismatch.
     """
     if not is_history(path):
         raise HistoryMissing(str(path))
     seen = _check_owner(path, ledger.created().ledger_id)
     connection = _connect(path)
     try:
-        return [*_differing_rows(ledger, connection, seen), *_rows_of_no_round(ledger, connection)]
+        marks = _differing_mark(ledger, seen)
+        return [*marks, *_differing_rows(ledger, connection, seen), *_rows_of_no_round(ledger, connection)]
     except sqlite3.Error as error:
         raise HistoryMismatch(str(path), "readable rows", str(error)) from error
     finally:
         connection.close()
 
 
+def _differing_mark(ledger: RoundLedger, seen: int) -> list[Difference]:
+    size = ledger.store.tree_size()
+    return [Difference("", "leaf_count", f"{size} at most", str(seen))] if seen > size else []
+
+
 def _differing_rows(ledger: RoundLedger, connection: sqlite3.Connection, seen: int) -> Iterator[Difference]:
     statement = f"SELECT {', '.join(RoundEntry._fields)} FROM rounds WHERE round_id = ?"
     for record in ledger.store.round_records(topics=_TOPICS):
-        if not record.appends or record.appends[-1].leaf_index >= seen:
-            continue  # the read model has not come to it
-        want, got = _entry(ledger, record), connection.execute(statement, (record.round_id,)).fetchone()
-        if got is None:
-            yield Difference(record.round_id, "row", "one", "none")
+        if not record.appends:
             continue
-        for name, recomputed, shown in zip(RoundEntry._fields, want, got, strict=True):
-            if recomputed != shown:
-                yield Difference(record.round_id, name, str(recomputed), str(shown))
+        rows = connection.execute(statement, (record.round_id,)).fetchall()
+        if record.appends[0].leaf_index >= seen:
+            if rows:
+                yield Difference(record.round_id, "row", f"none up to leaf {seen}", str(len(rows)))
+            continue
+        if len(rows) != 1:
+            yield Difference(record.round_id, "row", "one", str(len(rows) or "none"))
+            continue
+        yield from _differing_fields(_entry(ledger, _as_of(record, seen)), rows[0])
+
+
+def _differing_fields(want: RoundEntry, got: tuple[Any, ...]) -> Iterator[Difference]:
+    for name, recomputed, shown in zip(RoundEntry._fields, want, got, strict=True):
+        if (type(recomputed), recomputed) != (type(shown), shown):  # 1.0 is not 1 in a column of money
+            yield Difference(want.round_id, name, str(recomputed), str(shown))
 
 
 def _rows_of_no_round(ledger: RoundLedger, connection: sqlite3.Connection) -> Iterator[Difference]:

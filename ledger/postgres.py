@@ -133,7 +133,7 @@ class _Writing:
             answered = self._begun()
             self._pipeline = answered.connection.pipeline()
             self._pipeline.__enter__()
-            return PostgresCursor(answered.connection, {self._recorder.reads["size"]: answered})
+            return PostgresCursor(answered.connection, {self._recorder.reads["last"]: answered})
         except BaseException as error:
             self._undo(is_interrupt=not isinstance(error, Exception))
             self._lock.release()
@@ -142,13 +142,13 @@ class _Writing:
             raise
 
     def _begun(self) -> psycopg.Cursor[Any]:
-        """Begin, take the lock and ask for the size of the tree in one message, and return the answer.
+        """Begin, take the lock and ask for the last leaf in one message, and return the answer.
 
         A connection that was lost since the last transaction is replaced: nothing was sent on it yet.
         """
         if not self._begin:
             locks = [statement.as_string() for statement in self._recorder.lock_table_statements]  # type: ignore[union-attr]
-            self._begin = "; ".join([_BEGIN_WRITING, *locks, self._recorder.reads["size"]]).encode()
+            self._begin = "; ".join([_BEGIN_WRITING, *locks, self._recorder.reads["last"]]).encode()
         if (writer := self._datastore.writer) is not None:
             try:
                 return self._last_answer(writer)

@@ -137,8 +137,10 @@ def read_settings(address: DatabaseAddress) -> DatabaseSettings:
         shown = [str(_one(connection, f"SHOW {name}")) for name in DatabaseSettings._fields[:-1] if name != "encoding"]
         triggers = "SELECT count(DISTINCT tgrelid) FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid "
         triggers += f"JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = '{SCHEMA}' AND tgname = relname || '_append_only' "
-        triggers += "AND tgenabled = 'A' AND tgtype & 58 = 58"  # before, delete, update, truncate
-        guarded = int(_one(connection, triggers))
+        triggers += "AND tgenabled = 'A' AND tgtype & 58 = 58 "  # before, delete, update, truncate
+        triggers += "AND tgqual IS NULL AND EXISTS (SELECT 1 FROM pg_proc WHERE pg_proc.oid = tgfoid AND prosrc = %s)"
+        row = connection.execute(triggers.encode(), (_TABLES.split("$$")[1],)).fetchone()
+        guarded = int(row[0]) if row else 0
         return DatabaseSettings(shown[0], str(_one(connection, "SHOW server_encoding")), shown[1], shown[2], shown[3], guarded)
     finally:
         connection.close()

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, Protocol
 
 from ledger.errors import TreeBroken
 from ledger.merkle import audit_path, peak_places, root_of_peaks
-from ledger.store import AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
+from ledger.store import LEAF_END, AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
 
 __all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_texts", "read_node", "tree_size"]
 
 _HASH_BYTES = 32
 _PAGE_ROUNDS = 500
 _PAGE_LEAVES = 10_000
-_LEAF_END = 2**62  # more leaves than there will be
+_LEAF_FIRST, _LEAF_LAST = -(2**63), 2**63 - 1  # of all indexes that a row can have
 _LAST_CHARACTER = "\U0010ffff"  # sorts after every other in the order of bytes
 
 
@@ -58,7 +58,7 @@ class Statements:
         listed, unindexed = dialect.listed, dialect.unindexed
         event = f"originator_id, {integer('originator_version')}, {text('topic')}, {data('state')}"
         leaf = (
-            f"leaf_index, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
+            f"{integer('leaf_index')}, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
             f"{integer('recorded_at_us')}, {data('leaf_hash')}"
         )
         is_round = f"{unindexed}stream >= 'round/' AND {unindexed}stream < 'round0'"
@@ -74,23 +74,24 @@ class Statements:
                 f"{integer('next_nonce')}, {integer('is_closed')} FROM epochs WHERE epoch = ?"
             ),
             "epoch_last": "SELECT MAX(epoch) FROM epochs",
-            "round": "SELECT round_id, account_ref, game, external_ref, idempotency_key, status, version FROM rounds WHERE round_id = ?",
+            "round": f"SELECT {', '.join(map(text, _ROUND_TEXTS))}, {integer('version')} FROM rounds WHERE round_id = ?",
             "in_play": "SELECT round_in_play FROM accounts WHERE round_in_play <> '' ORDER BY account_ref",
             "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
             "prefix": " UNION ".join(bounds[:3]) + " ORDER BY 1 LIMIT ?",
             "streams": " UNION ".join(bounds[3:]) + " ORDER BY 1",
-            "size": "SELECT coalesce(MAX(leaf_index), -1) + 1 FROM leaves",
+            "last": "SELECT coalesce(MAX(leaf_index), -1) FROM leaves",
             "node": "SELECT node_hash FROM nodes WHERE level = ? AND node_index = ?",
             "leaf": "SELECT leaf_hash FROM leaves WHERE leaf_index = ?",
             "stream_events": f"SELECT {event} FROM stored_events WHERE originator_id = ? ORDER BY originator_version",
             "stream_leaves": f"SELECT {leaf} FROM leaves WHERE stream = ? ORDER BY version_first",
-            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? ORDER BY leaf_index LIMIT ?",
+            "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? AND leaf_index < {LEAF_END} "
+            "ORDER BY leaf_index LIMIT ?",
             "touched": f"SELECT {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? AND {is_round} "
             "GROUP BY stream ORDER BY MIN(leaf_index)",
-            "page": f"SELECT leaf_index, {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index < ? "
+            "page": f"SELECT leaf_index, {text('stream')} FROM leaves WHERE leaf_index >= ? AND leaf_index <= ? "
             f"AND version_first = 1 AND {is_round} ORDER BY leaf_index LIMIT ?",
             "page_events": f"SELECT {event} {is_named_event} {in_order}",
-            "page_topics": f"SELECT {event} {is_named_event} AND topic{listed} {in_order}",
+            "page_topics": f"SELECT {event} {is_named_event} AND {text('topic')}{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
             "strays": _STRAYS,
             "texts_tables": dialect.texts_tables,
@@ -104,6 +105,7 @@ class Statements:
         return self._every[name]
 
 
+_ROUND_TEXTS = ("round_id", "account_ref", "game", "external_ref", "idempotency_key", "status")
 # Ids that start with a prefix are looked for in all three tables, so that a round does not vanish with some of its rows.
 _NAMES = (
     ("round_id", "rounds", "round_id"),
@@ -118,14 +120,14 @@ _STRAYS = (
     "AND NOT EXISTS (SELECT 1 FROM leaves WHERE stream = originator_id AND version_first = 1) "
     "UNION SELECT stream FROM leaves WHERE stream >= 'round/' AND stream < 'round0' AND version_first <> 1 "
     "AND NOT EXISTS (SELECT 1 FROM leaves AS other WHERE other.stream = leaves.stream AND other.version_first = 1) "
-    "UNION SELECT 'round/' || round_id FROM rounds "
+    "UNION SELECT 'round/' || coalesce(round_id, '') FROM rounds "
     "WHERE NOT EXISTS (SELECT 1 FROM leaves WHERE stream = 'round/' || round_id AND version_first = 1) ORDER BY 1"
 )
 
 
 def tree_size(cursor: Cursor, statements: Statements) -> int:
     """Return the number of leaves."""
-    return int(cursor.execute(statements["size"]).fetchone()[0])
+    return int(cursor.execute(statements["last"]).fetchone()[0]) + 1
 
 
 def read_node(cursor: Cursor, statements: Statements, level: int, node_index: int) -> bytes | None:
@@ -287,14 +289,18 @@ class Reading:
             return [row[0] for row in cursor.execute(self.reads["touched"], (leaf_first, leaf_end)).fetchall()]
 
     def round_records(self, leaf_first: int = 0, leaf_end: int | None = None, *, topics: Sequence[str] = ()) -> Iterator[RoundRecord]:
-        """Iterate over the rounds whose first append is a leaf in the range, in the order of opening, in pages."""
-        end = _LEAF_END if leaf_end is None else leaf_end
+        """Iterate over the rounds whose first append is a leaf in the range, in the order of opening, in pages.
+
+        Where the range is the whole record, leaves of any index are in it, also of one that no leaf can have.
+        """
+        leaf_last = _LEAF_LAST if leaf_end is None else leaf_end - 1
+        leaf_first = leaf_first or _LEAF_FIRST
         while True:
             with self._reading() as cursor:
-                page = cursor.execute(self.reads["page"], (leaf_first, end, _PAGE_ROUNDS)).fetchall()
+                page = cursor.execute(self.reads["page"], (leaf_first, leaf_last, _PAGE_ROUNDS)).fetchall()
                 records = self._records(cursor, [row[1] for row in page], topics)
             yield from records
-            if len(page) < _PAGE_ROUNDS:
+            if len(page) < _PAGE_ROUNDS or page[-1][0] == leaf_last:
                 break
             leaf_first = page[-1][0] + 1
         if leaf_end is None:

@@ -2,22 +2,25 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 from ledger.recomputed_builds import RecomputedBuilds
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, LeafRow
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
+from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages
 
-__all__ = ["Recomputed"]
+__all__ = ["EventFault", "Recomputed"]
 
 # code, what, want, got
-EventFault = tuple[str, str, str, str]
+EventFault: TypeAlias = tuple[str, str, str, str]
 # code, row, stream, want, got
-RowFault = tuple[str, str, str, str, str]
+RowFault: TypeAlias = tuple[str, str, str, str, str]
 
 
-@dataclass
+@dataclass(slots=True)
 class _Account:
     currency: str
     balance_minor: int = 0
@@ -25,7 +28,7 @@ class _Account:
     version: int = 1
 
 
-@dataclass
+@dataclass(slots=True)
 class _Epoch:
     seed_commitment: str
     sealed_seed_hash: str
@@ -41,7 +44,7 @@ class _Epoch:
         return self.next_nonce if found == self.next_nonce else self.round_count
 
 
-@dataclass
+@dataclass(slots=True)
 class _Round:
     account_ref: str
     game: str
@@ -70,78 +73,81 @@ class Recomputed:
         """Let go of the table of settled rounds."""
         self.settled.close()
 
-    def take(self, stream: str, version: int, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
-        """Take one event in the order of the record and yield what does not follow from the events before it."""
+    def take(self, stream: str, version: int, values: dict[str, Any], leaf_index: int) -> Sequence[EventFault]:
+        """Take one event in the order of the record and return what does not follow from the events before it."""
         kind = values["kind"]
-        prefix = stream.partition("/")[0]
-        wanted = {"round": "round", "account": "account", "epoch": "epoch", "ledger": "ledger"}.get(prefix, "")
+        faults: list[EventFault] = []
         try:
             if kind == "round_opened":
-                yield from self._open_round(stream.removeprefix(ROUND_STREAM), values, leaf)
+                self._open_round(faults, stream.removeprefix(ROUND_STREAM), values)
             elif kind == "round_settled":
-                yield from self._settle_round(stream.removeprefix(ROUND_STREAM), version, values)
+                self._settle_round(faults, stream.removeprefix(ROUND_STREAM), version, values)
             elif kind == "account_opened":
                 self.accounts[stream.removeprefix(ACCOUNT_STREAM)] = _Account(values["currency"])
             elif kind == "funds_moved":
-                yield from self._move_funds(stream.removeprefix(ACCOUNT_STREAM), version, values)
+                self._move_funds(faults, stream.removeprefix(ACCOUNT_STREAM), version, values)
             elif kind == "epoch_committed":
-                yield from self._commit_epoch(stream, values, leaf)
+                self._commit_epoch(faults, stream, values, leaf_index)
             elif kind == "epoch_closed":
-                yield from self._close_epoch(stream, values)
+                self._close_epoch(faults, stream, values)
             elif kind == "seed_revealed":
-                yield from self._reveal_seed(stream, values)
+                self._reveal_seed(faults, stream, values)
             elif kind == "build_registered":
-                yield from self.builds.register(stream, values)
+                faults += self.builds.register(stream, values)
             elif kind == "seed_key_rotated":
                 self._ending = {number for number, epoch in self.epochs.items() if not epoch.is_closed}
             elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
-                yield "ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"
-            elif wanted == "round" and version == 1:
-                yield "round_start", "first event of a round", "round_opened", kind
+                faults.append(("ledger_created", "place", "the first event of the ledger", f"version {version} of {stream}"))
+            elif version == 1 and stream.partition("/")[0] == "round":
+                faults.append(("round_start", "first event of a round", "round_opened", kind))
         except (KeyError, TypeError, ValueError) as error:
-            yield "event_fields", f"fields of {kind}", "those of its version", f"{type(error).__name__} {error}"
+            faults.append(("event_fields", f"fields of {kind}", "those of its version", f"{type(error).__name__} {error}"))
+        return faults
 
-    def _open_round(self, round_id: str, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+    def _open_round(self, faults: list[EventFault], round_id: str, values: dict[str, Any]) -> None:
         self.round_count += 1
         ref, cost = values["account_ref"], values["cost_minor"]
         names = values["game"], values["external_ref"], values["idempotency_key"]
         self.rounds[round_id] = _Round(ref, *names, cost, values["epoch"])
         account = self.accounts.get(ref)
         if account is None:
-            yield "account_unknown", "account of round_opened", "an account that was opened", ref
+            faults.append(("account_unknown", "account of round_opened", "an account that was opened", ref))
         else:
             if values["balance_before_minor"] != account.balance_minor:
-                yield "balance", "balance before in round_opened", str(account.balance_minor), str(values["balance_before_minor"])
+                faults.append(
+                    ("balance", "balance before in round_opened", str(account.balance_minor), str(values["balance_before_minor"]))
+                )
             if account.round_in_play:
-                yield "round_overlap", "round in play of the account", "none", account.round_in_play
+                faults.append(("round_overlap", "round in play of the account", "none", account.round_in_play))
             account.balance_minor = values["balance_before_minor"] - cost
             account.round_in_play = round_id
-        yield from self._use_nonce(values, leaf)
-        yield from self.builds.check_round(values)
+        self._use_nonce(faults, values)
+        faults += self.builds.check_round(values)
 
-    def _use_nonce(self, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+    def _use_nonce(self, faults: list[EventFault], values: dict[str, Any]) -> None:
         epoch = self.epochs.get(values["epoch"])
         if epoch is None:
-            yield "epoch_unknown", f"epoch {values['epoch']} of round_opened", "one committed to before the bet", "none"
+            faults.append(("epoch_unknown", f"epoch {values['epoch']} of round_opened", "one committed to before the bet", "none"))
             return
         if values["seed_commitment"] != epoch.seed_commitment:
-            yield "seed_commitment", f"commitment of epoch {values['epoch']}", epoch.seed_commitment, values["seed_commitment"]
+            faults.append(("seed_commitment", f"commitment of epoch {values['epoch']}", epoch.seed_commitment, values["seed_commitment"]))
         if epoch.account_ref not in ("", values["account_ref"]):
-            yield "epoch_account", f"account of epoch {values['epoch']}", epoch.account_ref, values["account_ref"]
+            faults.append(("epoch_account", f"account of epoch {values['epoch']}", epoch.account_ref, values["account_ref"]))
         if values["nonce"] not in (epoch.next_nonce, epoch.round_count):
             code = "nonce_used_twice" if values["nonce"] < epoch.next_nonce else "nonce_skipped"
-            yield code, f"nonce in epoch {values['epoch']}", str(epoch.next_nonce), str(values["nonce"])
+            faults.append((code, f"nonce in epoch {values['epoch']}", str(epoch.next_nonce), str(values["nonce"])))
         if epoch.is_closed:
-            yield "epoch_closed", f"epoch {values['epoch']} of round_opened", "one that is open", "one closed before"
+            faults.append(("epoch_closed", f"epoch {values['epoch']} of round_opened", "one that is open", "one closed before"))
         elif values["epoch"] in self._ending:
             self._ending.discard(values["epoch"])  # one cause, however many rounds
-            yield "epoch_outdated", f"epoch {values['epoch']} of round_opened", "one under the seed key in force", "one of the key before"
+            where = f"epoch {values['epoch']} of round_opened"
+            faults.append(("epoch_outdated", where, "one under the seed key in force", "one of the key before"))
         epoch.round_count, epoch.next_nonce = epoch.round_count + 1, values["nonce"] + 1
 
-    def _settle_round(self, round_id: str, version: int, values: dict[str, Any]) -> Iterator[EventFault]:
+    def _settle_round(self, faults: list[EventFault], round_id: str, version: int, values: dict[str, Any]) -> None:
         round_ = self.rounds.pop(round_id, None)
         if round_ is None:
-            yield "round_settled", "settlement", "of a round in play", "of none"
+            faults.append(("round_settled", "settlement", "of a round in play", "of none"))
             return
         round_.version, round_.status = version, "settled"
         self.settled.add(round_id, round_)
@@ -149,88 +155,88 @@ class Recomputed:
         if account is not None:
             balance = account.balance_minor + values["total_win_minor"]
             if values["balance_after_minor"] != balance:
-                yield "balance", "balance after in round_settled", str(balance), str(values["balance_after_minor"])
+                faults.append(("balance", "balance after in round_settled", str(balance), str(values["balance_after_minor"])))
             account.balance_minor = values["balance_after_minor"]
             if account.round_in_play == round_id:
                 account.round_in_play = ""
 
-    def _move_funds(self, ref: str, version: int, values: dict[str, Any]) -> Iterator[EventFault]:
+    def _move_funds(self, faults: list[EventFault], ref: str, version: int, values: dict[str, Any]) -> None:
         account = self.accounts.get(ref)
         if account is None:
-            yield "account_unknown", "account of funds_moved", "an account that was opened", ref
+            faults.append(("account_unknown", "account of funds_moved", "an account that was opened", ref))
             return
         balance = account.balance_minor + values["amount_minor"]
         if values["balance_after_minor"] != balance:
-            yield "balance", "balance after in funds_moved", str(balance), str(values["balance_after_minor"])
+            faults.append(("balance", "balance after in funds_moved", str(balance), str(values["balance_after_minor"])))
         account.balance_minor, account.version = values["balance_after_minor"], version
 
-    def _commit_epoch(self, stream: str, values: dict[str, Any], leaf: LeafRow) -> Iterator[EventFault]:
+    def _commit_epoch(self, faults: list[EventFault], stream: str, values: dict[str, Any], leaf_index: int) -> None:
         number, commitment, ref = values["epoch"], values["seed_commitment"], values["account_ref"]
         if stream != f"{EPOCH_STREAM}{number}":
-            yield "epoch_stream", "stream of epoch_committed", f"{EPOCH_STREAM}{number}", stream
+            faults.append(("epoch_stream", "stream of epoch_committed", f"{EPOCH_STREAM}{number}", stream))
             number = int(stream.removeprefix(EPOCH_STREAM))
         if number in self.epochs:
-            yield "epoch_twice", f"commitments of epoch {number}", f"one, {self.epochs[number].seed_commitment}", f"another, {commitment}"
+            first = self.epochs[number].seed_commitment
+            faults.append(("epoch_twice", f"commitments of epoch {number}", f"one, {first}", f"another, {commitment}"))
             return
         if ref and ref not in self.accounts:
-            yield "account_unknown", "account of epoch_committed", "an account that was opened", ref
+            faults.append(("account_unknown", "account of epoch_committed", "an account that was opened", ref))
         other = self._committed.setdefault(commitment, number)
         if other != number:
-            yield "commitment_twice", f"commitment of epoch {number}", "one of its own", f"that of epoch {other}"
-        self.epochs[number] = _Epoch(commitment, values["sealed_seed_hash"], values["writer_ref"], leaf.leaf_index, ref)
+            faults.append(("commitment_twice", f"commitment of epoch {number}", "one of its own", f"that of epoch {other}"))
+        self.epochs[number] = _Epoch(commitment, values["sealed_seed_hash"], values["writer_ref"], leaf_index, ref)
 
-    def _close_epoch(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
+    def _close_epoch(self, faults: list[EventFault], stream: str, values: dict[str, Any]) -> None:
         epoch = self.epochs.get(values["epoch"])
         if epoch is None or stream != f"{EPOCH_STREAM}{values['epoch']}":
-            yield "epoch_unknown", "epoch_closed", "an epoch committed to before", stream
+            faults.append(("epoch_unknown", "epoch_closed", "an epoch committed to before", stream))
             return
         count = epoch.opened_count(values["round_count"])
         if values["round_count"] != count:
-            yield "epoch_rounds", f"rounds of epoch {values['epoch']}", str(count), str(values["round_count"])
+            faults.append(("epoch_rounds", f"rounds of epoch {values['epoch']}", str(count), str(values["round_count"])))
         epoch.is_closed = True
 
-    def _reveal_seed(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
+    def _reveal_seed(self, faults: list[EventFault], stream: str, values: dict[str, Any]) -> None:
         number = values["epoch"]
         epoch = self.epochs.get(number)
         if epoch is None or stream != f"{EPOCH_STREAM}{number}":
-            yield "epoch_unknown", "seed_revealed", "an epoch committed to before", stream
+            faults.append(("epoch_unknown", "seed_revealed", "an epoch committed to before", stream))
             return
         commitment = hashlib.sha256(bytes.fromhex(values["server_seed"])).hexdigest()
         if commitment != epoch.seed_commitment:
-            yield "seed_commitment", f"commitment of the seed revealed for epoch {number}", epoch.seed_commitment, commitment
+            faults.append(("seed_commitment", f"commitment of the seed revealed for epoch {number}", epoch.seed_commitment, commitment))
         if not epoch.is_closed:
-            yield "epoch_open", f"seed revealed for epoch {number}", "a closed epoch", "an open one"
+            faults.append(("epoch_open", f"seed revealed for epoch {number}", "a closed epoch", "an open one"))
         in_play = [round_id for round_id, round_ in self.rounds.items() if round_.epoch == number]
         if in_play:
-            yield "round_in_play", f"seed revealed for epoch {number}", "no round of it in play", in_play[0]
+            faults.append(("round_in_play", f"seed revealed for epoch {number}", "no round of it in play", in_play[0]))
 
-    def compare(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
+    def compare(self, rows: TableRows) -> Iterator[RowFault]:
         """Yield where the rows of accounts, epochs and rounds are not what the events make."""
-        yield from self._compare_accounts(connection)
-        yield from self._compare_epochs(connection)
-        yield from self.settled.compare(connection, self.rounds)
+        yield from self._compare_accounts(rows)
+        yield from self._compare_epochs(rows)
+        yield from self.settled.compare(rows, self.rounds)
 
-    def _compare_accounts(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
+    def _compare_accounts(self, rows: TableRows) -> Iterator[RowFault]:
         names = ("version", "currency", "balance_minor", "round_in_play")
-        rows = {row[0]: row[1:] for row in connection.execute(f"SELECT account_ref, {', '.join(names)} FROM accounts")}
+        kept = {row[0]: row[1:] for row in rows.accounts(names)}
         for ref, account in self.accounts.items():
             wanted = (account.version, account.currency, account.balance_minor, account.round_in_play)
-            yield from _compare_row(f"accounts {ref}", ACCOUNT_STREAM + ref, names, wanted, rows.pop(ref, None))
-        for ref in rows:
+            yield from _compare_row(f"accounts {ref}", ACCOUNT_STREAM + ref, names, wanted, kept.pop(ref, None))
+        for ref in kept:
             yield "row_extra", f"accounts {ref}", ACCOUNT_STREAM + str(ref), "no row without an account_opened", "one"
 
-    def _compare_epochs(self, connection: sqlite3.Connection) -> Iterator[RowFault]:
+    def _compare_epochs(self, rows: TableRows) -> Iterator[RowFault]:
         names = ("seed_commitment", "sealed seed", "writer_ref", "next_nonce", "is_closed")
-        statement = "SELECT epoch, seed_commitment, CAST(sealed_seed AS BLOB), writer_ref, next_nonce, is_closed FROM epochs"
-        rows = {}
-        for number, commitment, sealed, writer, nonce, closed in connection.execute(statement):
-            rows[number] = (commitment, hashlib.sha256(sealed or b"").hexdigest(), writer, nonce, closed)
+        kept = {}
+        for number, commitment, sealed, writer, nonce, closed in rows.epochs():
+            kept[number] = (commitment, hashlib.sha256(sealed or b"").hexdigest(), writer, nonce, closed)
         for number, epoch in self.epochs.items():
-            row = rows.pop(number, None)
+            row = kept.pop(number, None)
             count = epoch.opened_count(row[3] if row is not None else None)
             wanted = (epoch.seed_commitment, epoch.sealed_seed_hash, epoch.writer_ref, count, int(epoch.is_closed))
             yield from _compare_row(f"epochs {number}", f"{EPOCH_STREAM}{number}", names, wanted, row)
-        for number in rows:
+        for number in kept:
             yield "row_extra", f"epochs {number}", f"{EPOCH_STREAM}{number}", "no row without an epoch_committed", "one"
 
 
@@ -245,6 +251,9 @@ def _compare_row(
             yield "row", f"{name} in {row}", stream, str(want), str(got)
 
 
+_ROUND_VALUES = attrgetter("account_ref", "game", "external_ref", "idempotency_key", "status", "version")
+
+
 class _SettledRounds:
     """Rounds on their way to be compared with their rows: a temporary table of SQLite's, which spills to disk by itself."""
 
@@ -254,6 +263,7 @@ class _SettledRounds:
         # An empty name is a private database on disk that goes with its connection.
         self._kept = sqlite3.connect("")
         self._kept.execute(f"CREATE TABLE rounds (round_id TEXT PRIMARY KEY, {', '.join(self.FIELDS)}) WITHOUT ROWID")
+        self._waiting: list[tuple[Any, ...]] = []
 
     def close(self) -> None:
         """Let go of the rounds kept."""
@@ -261,23 +271,36 @@ class _SettledRounds:
 
     def add(self, round_id: str, round_: _Round) -> None:
         """Keep one round."""
-        values = [getattr(round_, name) for name in self.FIELDS]
-        self._kept.execute("INSERT OR REPLACE INTO rounds VALUES (?,?,?,?,?,?,?)", (round_id, *values))
+        self._waiting.append((round_id, *_ROUND_VALUES(round_)))
+        if len(self._waiting) >= PAGE_ROWS:
+            self._write()
 
-    def compare(self, connection: sqlite3.Connection, in_play: dict[str, _Round]) -> Iterator[RowFault]:
+    def _write(self) -> None:
+        self._kept.executemany("INSERT OR REPLACE INTO rounds VALUES (?,?,?,?,?,?,?)", self._waiting)
+        self._waiting.clear()
+
+    def compare(self, rows: TableRows, in_play: dict[str, _Round]) -> Iterator[RowFault]:
         """Yield where rows of `rounds` are not what the events make, walking both in the order of ids."""
         for round_id, round_ in in_play.items():
             self.add(round_id, round_)
-        select = f"SELECT round_id, {', '.join(self.FIELDS)} FROM rounds ORDER BY round_id"
-        wanted, found = self._kept.execute(select), connection.execute(select)
-        want, got = wanted.fetchone(), found.fetchone()
+        self._write()
+        wanted = self._kept.execute(f"SELECT round_id, {', '.join(self.FIELDS)} FROM rounds ORDER BY round_id")
+        found = rows.rounds(self.FIELDS)
+        while (wants := wanted.fetchmany(PAGE_ROWS)) == (gots := found.fetchmany(PAGE_ROWS)):
+            if not wants:
+                return
+        yield from self._compare_in_step(chain(wants, rows_in_pages(wanted)), chain(gots, rows_in_pages(found)))
+
+    def _compare_in_step(self, wanted: Iterator[tuple[Any, ...]], found: Iterator[tuple[Any, ...]]) -> Iterator[RowFault]:
+        want, got = next(wanted, None), next(found, None)
         while want is not None or got is not None:
             if got is None or (want is not None and want[0] < got[0]):
+                assert want is not None
                 yield "row_missing", f"rounds {want[0]}", ROUND_STREAM + want[0], "a row", "none"
-                want = wanted.fetchone()
+                want = next(wanted, None)
             elif want is None or got[0] < want[0]:
                 yield "row_extra", f"rounds {got[0]}", ROUND_STREAM + got[0], "no row without a round_opened", "one"
-                got = found.fetchone()
+                got = next(found, None)
             else:
                 yield from _compare_row(f"rounds {want[0]}", ROUND_STREAM + want[0], self.FIELDS, want[1:], got[1:])
-                want, got = wanted.fetchone(), found.fetchone()
+                want, got = next(wanted, None), next(found, None)

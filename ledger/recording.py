@@ -14,7 +14,7 @@ from engines.game import EventBytes
 from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import format_amount
-from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts
+from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts, tree_size
 from ledger.references import now_us
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
@@ -53,7 +53,7 @@ _STATEMENTS = WriteStatements(
     select_account="SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
     select_account_name="SELECT 1 FROM account_names WHERE name = ?",
     select_account_opening="SELECT account_ref, version, currency, balance_minor, round_in_play, "
-    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
+    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND seed_commitment = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
@@ -96,7 +96,7 @@ class TreeEnd:
 
     def append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
         """Write the leaf of an append and the nodes that it finishes."""
-        size = cursor.execute(self._reads["size"]).fetchone()[0]
+        size = tree_size(cursor, self._reads)
         if size != self._size:
             self._peaks = Nodes(cursor, self._reads, size).peaks()
         version_last = version_first + len(events) - 1
@@ -239,11 +239,11 @@ class Recording(Reading):
 
     def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""
-        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch = opening
+        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment = opening
         with self._writing as cursor:
             if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
                 return OpenedRow(repeat[0], repeat[1], True)
-            row = cursor.execute(self.writes.select_account_opening, (epoch, account_ref)).fetchone()
+            row = cursor.execute(self.writes.select_account_opening, (epoch, seed_commitment, account_ref)).fetchone()
             if row is None:
                 raise AccountUnknown(account_ref)
             account, nonce = AccountRow._make(row[:5]), row[5]

@@ -15,6 +15,7 @@ from eventsourcing.application import Application
 from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper
 from eventsourcing.utils import Environment, EnvType
 
+from engines.canonical import strict_values
 from engines.game import EventBytes, Outcome
 from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
@@ -167,6 +168,7 @@ class RoundLedger(Application[str]):
                 continue
             if not row.is_repeat:
                 assert draft.event is not None
+                draft.epoch.next_nonce = draft.event.nonce + 1
                 return Opened(row.round_id, draft.event, row.data, draft.key)
             opened = self._reopened(row.round_id, row.data, is_repeat=True)
             check_same_bet(opened, bet)
@@ -297,8 +299,11 @@ class RoundLedger(Application[str]):
             raise RoundUnknown(ascii(wanted)[:80], f"{error.limit} wanted") from error
         if wanted.startswith(_EXTERNAL_MARK):
             external_ref = wanted.removeprefix(_EXTERNAL_MARK)
-            found = self.store.round_ids_of(external_ref=external_ref) if external_ref else []
+            named = self.store.round_ids_of(external_ref=external_ref) if external_ref else []
+            found = [round_id for round_id in named if self._may_carry(round_id, external_ref)]
             reason = "no round carries this reference of the operator"
+            if named:
+                reason = "the row of a round says so whose opening carries another; see `audit fsck`"
         elif wanted and (self.store.round(wanted) or self.round_events(wanted)):
             return wanted
         elif len(wanted) < _PREFIX_MIN:
@@ -310,3 +315,9 @@ class RoundLedger(Application[str]):
         if len(found) > 1:
             raise RoundAmbiguous(wanted, tuple(found))
         return found[0]
+
+    def _may_carry(self, round_id: str, external_ref: str) -> bool:
+        """Return whether a round's opening carries the reference; one that cannot be read may, and its verdict will tell."""
+        events = self.round_events(round_id)
+        opening = strict_values(events[0].data) if events else None
+        return opening is None or opening.get("external_ref") == external_ref

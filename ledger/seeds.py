@@ -18,13 +18,14 @@ _NONCE_BYTES = 12
 class SeedEpoch:
     """An epoch that this process may open rounds under, of any account unless it is one's own. Its text never shows the seed."""
 
-    __slots__ = ("account_ref", "commitment", "number", "seed")
+    __slots__ = ("account_ref", "commitment", "next_nonce", "number", "seed")
 
     def __init__(self, number: int, seed: bytes, account_ref: str = "") -> None:
         self.number = number
         self.account_ref = account_ref
         self.seed = seed
         self.commitment = seed_commitment(seed)
+        self.next_nonce = 0  # none below it is dealt again, whatever the ledger says
 
     def __repr__(self) -> str:
         return f"SeedEpoch(number={self.number}, commitment={self.commitment})"

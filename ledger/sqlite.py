@@ -19,7 +19,7 @@ from ledger.errors import LedgerLocked, LedgerReadOnly
 from ledger.reading import Cursor, Statements
 from ledger.recording import Recording, write_statements
 from ledger.sqlite_reading import DIALECT
-from ledger.sqlite_schema import BUSY_SECONDS, ledger_error
+from ledger.sqlite_schema import BUSY_SECONDS, commit_error, ledger_error
 
 __all__ = ["LedgerFactory", "LedgerRecorder"]
 
@@ -32,6 +32,7 @@ _SELECT_LAST_NUMBER = "SELECT seq FROM sqlite_sequence WHERE name = 'stored_even
 class _LedgerPool(SQLiteConnectionPool):
     """Connections with our settings; one for reading changes nothing in the file, its journal mode included."""
 
+    path = ""
     is_writable = False
 
     def _create_connection(self) -> SQLiteConnection:
@@ -44,13 +45,20 @@ class _LedgerPool(SQLiteConnectionPool):
                 cached_statements=_STATEMENTS_KEPT,
                 timeout=BUSY_SECONDS,
             )
-            connection.row_factory = sqlite3.Row
-            if self.is_writable:
-                connection.execute("PRAGMA journal_mode=WAL").close()
-                connection.execute("PRAGMA synchronous=FULL").close()
+            try:
+                self._set_up(connection)
+            except sqlite3.Error:
+                connection.close()  # at once: closed later, it may leave files where others have tidied up
+                raise
         except sqlite3.Error as error:
-            raise ledger_error(self.db_name, error) from error
+            raise ledger_error(self.path, error) from error
         return SQLiteConnection(sqlite_conn=connection, max_age=self.max_age)
+
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        if self.is_writable:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+            connection.execute("PRAGMA synchronous=FULL").close()
 
 
 class LedgerFactory(SQLiteFactory):
@@ -64,7 +72,7 @@ class LedgerFactory(SQLiteFactory):
         uri = env[self.SQLITE_DBNAME]
         # Nothing has been connected yet: the library's pool is put aside unused.
         pool = _LedgerPool(db_name=uri, lock_timeout=BUSY_SECONDS)
-        pool.is_writable = env[self.LEDGER_ACCESS] == "write"
+        pool.path, pool.is_writable = env[self.LEDGER_PATH], env[self.LEDGER_ACCESS] == "write"
         self.datastore: SQLiteDatastore
         self.datastore.pool = pool
 
@@ -111,7 +119,7 @@ class _Writing:
         assert cursor is not None
         try:
             if error is None:
-                cursor.execute("COMMIT")
+                self._commit(cursor)
                 return
             self._undo(cursor)
             if isinstance(error, sqlite3.Error):
@@ -121,6 +129,13 @@ class _Writing:
             raise ledger_error(self._recorder.path, failure) from failure
         finally:
             self._lock.release()
+
+    def _commit(self, cursor: sqlite3.Cursor) -> None:
+        try:
+            cursor.execute("COMMIT")
+        except sqlite3.Error as failure:
+            self._undo(cursor)
+            raise commit_error(self._recorder.path, failure) from failure
 
     def _undo(self, cursor: sqlite3.Cursor) -> None:
         self._recorder.forget_peaks()

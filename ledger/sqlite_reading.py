@@ -1,6 +1,7 @@
 """How SQLite writes what the statements of `ledger/reading.py` leave open.
 
-Any column of a file may hold any type: all are cast to the one that they should have.
+Any column of a file may hold any type, and nothing at all where its table was made anew: all are cast to the one that they
+should have.
 """
 
 import json
@@ -11,9 +12,9 @@ __all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     mark="?",
-    text="CAST({} AS TEXT)",
-    integer="CAST({} AS INTEGER)",
-    data="CAST({} AS BLOB)",
+    text="coalesce(CAST({} AS TEXT), '')",
+    integer="coalesce(CAST({} AS INTEGER), 0)",
+    data="coalesce(CAST({} AS BLOB), x'')",
     listed=" IN (SELECT value FROM json_each(?))",
     unindexed="+",  # by the index of streams a range of leaves would be read in the wrong order
     texts_tables="SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'texts'",

@@ -1,17 +1,39 @@
 """Tables of a ledger on SQLite, and what a file must look like to be taken for one. On disk for ever."""
 
+import errno
+import os
 import sqlite3
+import stat
 from pathlib import Path
 from urllib.parse import quote
 
-from ledger.errors import LedgerDamaged, LedgerEmpty, LedgerError, LedgerLocked, LedgerMissing, LedgerNewer, LedgerUnwritable, NotALedger
+from ledger.errors import (
+    FlushFailed,
+    LedgerDamaged,
+    LedgerEmpty,
+    LedgerError,
+    LedgerLocked,
+    LedgerMissing,
+    LedgerNewer,
+    LedgerUnwritable,
+    NotALedger,
+)
 from ledger.texts import CREATE_TEXTS
 
-__all__ = ["BUSY_SECONDS", "SCHEMA_VERSION", "check_ledger_file", "create_tables", "ledger_error", "ledger_uri"]
+__all__ = [
+    "BUSY_SECONDS",
+    "SCHEMA_VERSION",
+    "check_ledger_file",
+    "commit_error",
+    "create_tables",
+    "empty_log",
+    "ledger_error",
+    "ledger_uri",
+    "refusals",
+]
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5
-_MAGIC = b"SQLite format 3\0"
 
 # AUTOINCREMENT: the number of a lost last row is never given out again. Column `rowid` is what the library's SQL names.
 _TABLES = """
@@ -42,7 +64,8 @@ CREATE INDEX rounds_by_external_ref ON rounds (external_ref) WHERE external_ref 
 """
 
 
-def _refusals() -> list[str]:
+def refusals() -> list[str]:
+    """Return the definitions of the triggers that keep the record append-only, as a ledger's file holds them."""
     return [
         f"CREATE TRIGGER {table}_no_{action.lower()} BEFORE {action} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, 'the record is append-only: no {action} on {table}'); END"
@@ -67,8 +90,6 @@ def ledger_uri(path: Path, *, writable: bool) -> str:
 
 
 def _is_unwritable_medium(folder: Path) -> bool:
-    import os
-
     return not os.access(folder, os.W_OK) or bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
@@ -85,6 +106,17 @@ def ledger_error(path: str, error: sqlite3.Error) -> LedgerError:
     return LedgerDamaged(path, str(error))
 
 
+def commit_error(path: str, error: sqlite3.Error) -> LedgerError:
+    """Return the error of ours that a COMMIT failed with.
+
+    Where the bytes are written and only their flush, or what follows it, failed, the next opening may find the commit whole.
+    """
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    if code & 0xFF == sqlite3.SQLITE_IOERR and code != sqlite3.SQLITE_IOERR_WRITE:
+        return FlushFailed(path, str(error))
+    return ledger_error(path, error)
+
+
 def create_tables(path: Path) -> None:
     """Make the tables of a new ledger in the file at `path`, which SQLite creates."""
     try:
@@ -93,7 +125,7 @@ def create_tables(path: Path) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             tables = [statement for statement in _TABLES.split(";\n") if statement.strip()]
-            for statement in ["BEGIN IMMEDIATE", *tables, CREATE_TEXTS, *_refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
+            for statement in ["BEGIN IMMEDIATE", *tables, CREATE_TEXTS, *refusals(), f"PRAGMA user_version={SCHEMA_VERSION}", "COMMIT"]:
                 connection.execute(statement)
         finally:
             connection.close()
@@ -107,19 +139,7 @@ def check_ledger_file(path: Path) -> None:
     Raises LedgerMissing, LedgerEmpty, NotALedger, LedgerNewer, LedgerLocked, LedgerDamaged, LedgerUnwritable.
     """
     name = str(path)
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
-    except FileNotFoundError as error:
-        raise LedgerMissing(name) from error
-    except IsADirectoryError as error:
-        raise NotALedger(name, "a folder") from error
-    except OSError as error:
-        raise NotALedger(name, error.strerror or type(error).__name__) from error
-    if not magic:
-        raise LedgerEmpty(name)
-    if magic != _MAGIC:
-        raise NotALedger(name, "something that is no SQLite file")
+    _check_file(path)
     try:
         connection = sqlite3.connect(ledger_uri(path, writable=False), uri=True, timeout=BUSY_SECONDS)
         try:
@@ -128,6 +148,42 @@ def check_ledger_file(path: Path) -> None:
             connection.close()
     except sqlite3.Error as error:
         raise ledger_error(name, error) from error
+
+
+def empty_log(path: Path) -> None:
+    """Bring all that the write-ahead log of a ledger holds into its file, which SQLite does on closing too, but silently or not at all.
+
+    Raises LedgerUnwritable.
+    """
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ledger_error(str(path), error) from error
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what SQLite need not be asked about, without opening it.
+
+    Whoever closes a file that SQLite has open in the same process takes SQLite's locks on it away. Another writer that ends
+    then holds itself to be the last one and removes the log into which this process still writes.
+    """
+    name = str(path)
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise LedgerMissing(name) from error
+    except OSError as error:
+        raise NotALedger(name, error.strerror or type(error).__name__) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise NotALedger(name, "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file")
+    if not found.st_size:
+        raise LedgerEmpty(name)
+    if not os.access(path, os.R_OK):
+        raise NotALedger(name, os.strerror(errno.EACCES))
 
 
 def _check_tables(name: str, connection: sqlite3.Connection) -> None:

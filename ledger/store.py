@@ -13,6 +13,7 @@ from engines.game import EventBytes
 __all__ = [
     "ACCOUNT_STREAM",
     "EPOCH_STREAM",
+    "LEAF_END",
     "LEDGER_STREAM",
     "ROUND_STREAM",
     "AccountRow",
@@ -28,6 +29,7 @@ __all__ = [
     "Tree",
 ]
 
+LEAF_END = 2**62  # more leaves than there will be
 ROUND_STREAM, ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM = "round/", "account/", "epoch/", "ledger"
 
 
@@ -118,7 +120,7 @@ class TextRow(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What opening a round asks of the store."""
+    """What opening a round asks of the store; the epoch is the one of this number and this commitment."""
 
     round_id: str
     account_ref: str
@@ -127,6 +129,7 @@ class Opening(NamedTuple):
     external_ref: str
     idempotency_key: str
     epoch: int
+    seed_commitment: str
 
 
 class OpenedRow(NamedTuple):
@@ -173,7 +176,7 @@ class Store(Protocol):
         """Take the epoch's next nonce, the account's slot and the cost; `event_of` is called with the account, the nonce and the time.
 
         Under an idempotency key that is there already, nothing is taken and the row of that round is returned.
-        Raises AccountUnknown, RoundInPlay, FundsShort, and EpochEnded where the epoch was closed.
+        Raises AccountUnknown, RoundInPlay, FundsShort, and EpochEnded where the epoch was closed or is not there.
         """
 
     def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engines.canonical import strict_values
 from ledger.errors import ProofMalformed
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_path
-from ledger.store import LeafRow, RoundRecord
+from ledger.store import LEAF_END, LeafRow, RoundRecord
 from replay.verdict import Finding
 
 __all__ = ["check_append", "check_record"]
@@ -17,7 +17,7 @@ def check_record(record: RoundRecord) -> list[Finding]:
     Where the record was read with audit paths and a tree, each leaf must lead to the root. All findings are of
     severity `integrity`, and one altered event is one finding: its bytes first, else its append's leaf.
     """
-    findings = _check_versions(record)
+    findings = [*_check_versions(record), *_check_places(record)]
     for append in record.appends:
         findings.extend(_check_append(record, append))
     if not findings:
@@ -49,6 +49,17 @@ def _check_versions(record: RoundRecord) -> list[Finding]:
     if expected != len(record.events) + 1:
         got = f"{len(record.events)} events"
         return [_finding("events_missing", len(record.events), "events of the stream", f"{expected - 1} by the leaves", got)]
+    return []
+
+
+def _check_places(record: RoundRecord) -> list[Finding]:
+    """Return at most one finding: that a leaf does not come after those of the earlier appends, or has an index that no leaf has."""
+    expected = 0
+    for append in record.appends:
+        if not expected <= append.leaf_index < LEAF_END:
+            where = f"leaf of the append from event {append.version_first - 1}"
+            return [_finding("leaf_index", append.version_first - 1, where, f"an index from {expected}", str(append.leaf_index))]
+        expected = append.leaf_index + 1
     return []
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from engines.canonical import CanonicalFormError
+from engines.canonical import INTEGER_MAX, CanonicalFormError
 from engines.rng import round_key, round_key_commitment, seed_commitment
 from ledger.codec import parse_event
 from ledger.errors import LedgerError
@@ -62,6 +62,10 @@ class SealedSeeds:
         The key comes from the seed where that opens or has been revealed, else from the round keys given. The nonce is
         held against the rounds before it unless `is_epoch_followed` says that somebody follows the nonces of all rounds.
         """
+        for name, number in (("epoch", opened.epoch), ("nonce", opened.nonce)):
+            if not 0 <= number <= INTEGER_MAX:
+                fault = _finding(f"{name}_range", f"{name} of the round", f"one from 0 to {INTEGER_MAX}", str(number))
+                return SeedCheck(Check("seed", "fail", fault.message), [fault], None)
         findings = self._check_epoch(opened, opened_leaf)
         seed, reason = self._seed(opened.epoch)
         key = given = self._round_keys.get(round_id)

@@ -10,7 +10,7 @@ from ledger.errors import LedgerError, TreeBroken
 from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
 from ledger.merkle import root_of_leaves
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, LeafRow, RoundRecord, Tree
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEAF_END, LEDGER_STREAM, LeafRow, RoundRecord, Tree
 from replay.anchors import compare
 from replay.nonces import NonceOrder
 from replay.reconcile import AccountFact, reconcile_account
@@ -64,7 +64,7 @@ def _root_tree(ledger: RoundLedger, plan: "BulkPlan", summary: "BulkSummary") ->
         summary.ledger_findings.append(_finding("tree_broken", "integrity", "tree", "all its complete subtrees", got))
     if plan.is_whole or plan.anchors.checkpoints:
         # A writer may have added leaves since the tree was read.
-        leaves = islice(ledger.store.leaf_hashes(), tree.size if tree is not None else None)
+        leaves = islice(ledger.store.leaf_hashes(), min(tree.size, LEAF_END) if tree is not None else None)
         rooted = Tree(*root_of_leaves(leaf for _, leaf in leaves))
         if tree is not None and rooted != tree:
             want, got = (f"{each.size} leaves, root {each.root.hex()}" for each in (rooted, tree))

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -31,11 +32,14 @@ from ledger.copying import copy_ledger  # noqa: E402
 from ledger.fsck import check_ledger  # noqa: E402
 from ledger.rounds import RoundLedger  # noqa: E402
 from tests.attacks import ATTACKS, attack, is_named  # noqa: E402
+from tests.forgeries import FORGERIES, Scene, forge, new_scene  # noqa: E402
+from tests.growth import OTHER_PYTHON, live  # noqa: E402
 
 GAME = "moonlight-princess"
 SEED = bytes(range(32))
 MODES = ("base", "ante", "buy")
 BET_MINOR = 40
+POSTGRES_FAULT_TESTS = 5  # the kills on PostgreSQL are shared out among them
 
 
 class ProofError(Exception):
@@ -174,6 +178,50 @@ def prove_kills(options: argparse.Namespace) -> dict[str, Any]:
     return {"kills": options.kills, "result": done.stdout.strip().splitlines()[-1]}
 
 
+def prove_faults(options: argparse.Namespace) -> dict[str, Any]:
+    """Each write and flush that fails, and a database server killed under load, loses nothing and leaves nothing in part."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        log = Path(name) / "faults"
+        log.touch()
+        environment = {**os.environ, "SLOT_AUDIT_FAULTS": str(options.faults), "SLOT_AUDIT_FAULTS_LOG": str(log)}
+        environment["SLOT_AUDIT_POSTGRES_KILLS"] = str(max(1, options.postgres_kills // POSTGRES_FAULT_TESTS))
+        files = ["tests/ledger/test_disk_faults.py", "tests/ledger/test_postgres_faults.py"]
+        command = [sys.executable, "-m", "pytest", "-q", "-rs", "-n", "2", "--dist", "worksteal", *files]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            sys.stderr.write(done.stdout[-8000:])
+        expect("exit status of the fault tests", 0, done.returncode)
+        counts = {line["of"]: line["faults"] for line in map(json.loads, log.read_text().splitlines())}
+    lines = done.stdout.strip().splitlines()
+    skipped = [line for line in lines if line.startswith("SKIPPED")]
+    kills = {"postgres_kills": options.postgres_kills}
+    return {"faults": sum(counts.values()), "of": dict(sorted(counts.items())), **kills, "result": lines[-1], "skipped": skipped}
+
+
+def _life_task(task: tuple[str, int]) -> Counter[str]:
+    """Let a ledger live; return how often what happened in it."""
+    folder, seed = task
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        try:
+            return live(Path(name), seed)
+        except Exception as error:
+            raise ProofError(f"life {seed}", "nothing found wrong", f"{type(error).__name__} {error}"[:2000]) from error
+
+
+def prove_growth(options: argparse.Namespace) -> dict[str, Any]:
+    """In ledgers grown and interrupted at random nothing is found wrong, nor in their copies, backups and after VACUUM."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        tasks = [(name, options.first_life + number) for number in range(options.lives)]
+        counts: Counter[str] = Counter()
+        with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+            for counted in pool.map(_life_task, tasks):
+                counts += counted
+    other = os.environ.get(OTHER_PYTHON)
+    told = [other, "-c", "import platform; print(platform.python_version())"] if other else []
+    version = subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip() if told else None
+    return {"lives": options.lives, "first_life": options.first_life, "happened": dict(counts.most_common()), "other_python": version}
+
+
 def _attack_task(task: tuple[str, str, int, bytes, int, int]) -> tuple[str, int, list[str]]:
     """Make instances of one attack on copies of a ledger; return its name, how many were found and named, and what was not."""
     path, name, size, root, first, end = task
@@ -192,35 +240,53 @@ def _attack_task(task: tuple[str, str, int, bytes, int, int]) -> tuple[str, int,
     return name, found, missed
 
 
+def _forgery_task(task: tuple[Scene, str, int, int]) -> tuple[str, int, list[str]]:
+    """Make instances of one forgery on copies of a scene; return its name, how many every command saw that must, and what was not."""
+    scene, name, first, end = task
+    missed = []
+    for number in range(first, end):
+        missed += [f"instance {number}: {text}" for text in forge(name, scene, scene.ledger.parent, random.Random(f"{name} {number}"))[:1]]
+    return name, end - first - len(missed), missed
+
+
+def _play_attacked(folder: Path, round_count: int) -> Scene:
+    """Play the ledger that is attacked, in five epochs and on three accounts, and hand its checkpoint over."""
+    path = folder / "ledger.db"
+    game = game_of_rules(installed_rules(GAME))
+    game.compile()
+    with RoundLedger.create(path) as ledger:
+        refs = [ledger.open_account(account, "EUR") for account in ("ann", "bob", "carl")]
+        for ref in refs:
+            ledger.move_funds(ref, 10**11)
+    for part in range(5):
+        with RoundLedger.open_for_writing(path) as ledger:
+            for number in range(round_count // 5):
+                ledger.play(refs[number % 3], game, MODES[number % 50 // 49 * 2], 200, external_ref=f"tx-{part}-{number}")
+            ledger.move_funds(refs[part % 3], -500, "withdrawal")
+    copy_ledger(path, folder / "whole.db")
+    return new_scene(folder, folder / "whole.db", folder / "ledger.db.keys")
+
+
 def prove_attacks(options: argparse.Namespace) -> dict[str, Any]:
-    """Each attack on a ledger that a kept checkpoint covers is found and named by fsck."""
+    """Each attack on a ledger that a kept checkpoint covers is found and named, by the commands that the page on them says."""
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        path = Path(name) / "ledger.db"
-        game = game_of_rules(installed_rules(GAME))
-        game.compile()
-        with RoundLedger.create(path) as ledger:
-            refs = [ledger.open_account(account, "EUR") for account in ("ann", "bob", "carl")]
-            for ref in refs:
-                ledger.move_funds(ref, 10**11)
-        for part in range(5):
-            with RoundLedger.open_for_writing(path) as ledger:
-                for number in range(options.attack_rounds // 5):
-                    ledger.play(refs[number % 3], game, MODES[number % 50 // 49 * 2], 200, external_ref=f"tx-{part}-{number}")
-        copy_ledger(path, Path(name) / "whole.db")
-        with RoundLedger.open_for_reading(Path(name) / "whole.db") as ledger:
+        scene = _play_attacked(Path(name), options.attack_rounds)
+        with RoundLedger.open_for_reading(scene.ledger) as ledger:
             tree = ledger.store.tree()
+        counts = dict.fromkeys((*ATTACKS, *FORGERIES), 0)
         step = max(1, options.instances // 4)
-        tasks = [
-            (str(Path(name) / "whole.db"), attack_name, tree.size, tree.root, first, min(first + step, options.instances))
-            for attack_name in ATTACKS
-            for first in range(0, options.instances, step)
-        ]
-        counts = dict.fromkeys(ATTACKS, 0)
+        parts = [(first, min(first + step, options.instances)) for first in range(0, options.instances, step)]
         with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-            for attack_name, found, missed in pool.map(_attack_task, tasks):
-                expect(f"attack {attack_name!r}", [], missed)
-                counts[attack_name] += found
-        return {"rounds": options.attack_rounds, "instances": options.instances, "found_and_named": counts}
+            attacks = [(str(scene.ledger), attack_name, tree.size, tree.root, *part) for attack_name in ATTACKS for part in parts]
+            forgeries = [(scene, forgery, *part) for forgery in FORGERIES for part in parts]
+            for results in (pool.map(_forgery_task, forgeries), pool.map(_attack_task, attacks)):
+                for attack_name, found, missed in results:
+                    expect(f"attack {attack_name!r}", [], missed)
+                    counts[attack_name] += found
+    print(f"{'found and named':>15}  of {options.instances} on a ledger of {options.attack_rounds} rounds")
+    for attack_name, count in counts.items():
+        print(f"{count:>15}  {attack_name}")
+    return {"rounds": options.attack_rounds, "instances": options.instances, "found_and_named": counts}
 
 
 PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
@@ -230,6 +296,8 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "return": prove_return,
     "properties": prove_properties,
     "kills": prove_kills,
+    "faults": prove_faults,
+    "growth": prove_growth,
     "attacks": prove_attacks,
 }
 
@@ -245,6 +313,10 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
     parser.add_argument("--examples", type=int, help="examples of each property (400; full 1,000)")
     parser.add_argument("--kills", type=int, help="kills of a writer (20; full 300)")
+    parser.add_argument("--faults", help="failing writes and flushes of each fault test (6; full `each` of them)")
+    parser.add_argument("--postgres-kills", type=int, help="kills of servers, sessions and writers on PostgreSQL (10; full 300)")
+    parser.add_argument("--lives", type=int, help="ledgers grown at random (10; full 200)")
+    parser.add_argument("--first-life", type=int, default=0, help="seed of the first of them")
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
     parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
@@ -256,6 +328,9 @@ def parse_options() -> argparse.Namespace:
         "simulated": 5_000_000,
         "examples": 400,
         "kills": 20,
+        "faults": "6",
+        "postgres_kills": 10,
+        "lives": 10,
         "instances": 8,
         "attack_rounds": 500,
     }
@@ -266,6 +341,9 @@ def parse_options() -> argparse.Namespace:
         "simulated": 100_000_000,
         "examples": 1000,
         "kills": 300,
+        "faults": "each",
+        "postgres_kills": 300,
+        "lives": 200,
         "instances": 200,
         "attack_rounds": 5000,
     }

@@ -229,7 +229,7 @@ def _print_table(rows: list[tuple[str, ...]], entries: list[Any], differences: l
             f"the read model {model} agrees with the record" if not differences else f"the read model {model} differs from the record:"
         )
         for difference in differences:
-            print_line(f"  round {difference.round_id}, {difference.field}: want {difference.want}, got {difference.got}")
+            print_line(f"  {difference.message}")
         if differences:
             print_line("keep a copy of it as evidence, remove it and make it anew with: audit history build")
 

@@ -414,3 +414,28 @@ def test_a_demo_that_cannot_be_written(capfd: Capture, tmp_path: Path) -> None:
     done = run(capfd, "demo", "--dir", tmp_path / "file" / "tour")
     assert done.status == 4
     assert "Not a directory" in done.err
+
+
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (("CREATE TRIGGER leaves_no_update BEFORE UPDATE ON leaves BEGIN SELECT 1; END",), "0 and 1 that are not the ledger's"),
+        ((), "0"),
+    ],
+)
+def test_doctor_looks_at_what_triggers_do(capfd: Capture, ledger: Path, statements: tuple[str, ...], said: str) -> None:
+    """Triggers that were dropped, or put back under their names with nothing to do, guard nothing."""
+    assert "ok   append-only triggers: 6\n" in run(capfd, "doctor", "--ledger", ledger).out
+    altered(ledger, *statements)
+    done = run(capfd, "doctor", "--ledger", ledger)
+    assert done.status == 4
+    assert f"BAD  append-only triggers: {said}\n" in done.out
+
+
+def test_doctor_sees_a_trigger_of_another_hand(capfd: Capture, ledger: Path) -> None:
+    """One trigger more than the ledger's own is told, whatever it does."""
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.execute("CREATE TRIGGER other AFTER INSERT ON leaves BEGIN UPDATE accounts SET balance_minor = balance_minor + 1; END")
+    done = run(capfd, "doctor", "--ledger", ledger)
+    assert done.status == 4
+    assert "BAD  append-only triggers: 6 and 1 that are not the ledger's\n" in done.out

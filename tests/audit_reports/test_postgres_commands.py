@@ -7,9 +7,10 @@ import pytest
 
 from ledger.postgres_errors import LedgerForbidden
 from ledger.rounds import RoundLedger
+from replay.anchors import HELD_KEY
 from tests.command_line import run
 from tests.conftest import ROOT
-from tests.ledger_files import Place, altered, rows, whole_ledger_faults
+from tests.ledger_files import Place, altered, new_ledger_at, rows, whole_ledger_faults
 from tests.postgres_server import PASSWORD, PostgresServer
 
 GAME = "moonlight-princess"
@@ -53,6 +54,9 @@ def test_init_play_doctor(capfd: Capture, postgres: PostgresServer, tmp_path: Pa
     assert health.status == 0
     assert "append-only triggers: on 3 tables" in health.out
     assert "fsync: on" in health.out
+    emptied = "CREATE OR REPLACE FUNCTION slot_ledger.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+    postgres.execute(url.rpartition("/")[2], emptied)
+    assert "BAD  append-only triggers: on 0 tables" in run(capfd, "doctor", *named).out
     altered(url)
     ill = run(capfd, "doctor", *named)
     assert ill.status == 4
@@ -130,6 +134,8 @@ def test_an_auditor_can_verify_and_not_write(
     assert sealed.lines[-1]["verdicts"] == {"not_replayable": 6}
     assert not any(finding["severity"] != "warning" for line in sealed.lines[:-1] for finding in line["findings"])
     assert run(capfd, "verify", "--ledger", url, "--keys", played.keys_dir, "--all").status == 0
+    assert run(capfd, "fsck", "--ledger", url).status == 0
+    assert run(capfd, "copy", tmp_path / "copy.db", "--ledger", url).status == 0
     with RoundLedger.open_for_writing(url, played.keys_dir) as writer, pytest.raises(LedgerForbidden, match="permission denied"):
         writer.open_account("carol", "EUR")
     for statement in (
@@ -201,3 +207,106 @@ def test_a_game_server_needs_no_more_than_the_page_grants(postgres: PostgresServ
         with pytest.raises(Exception, match=r"permission denied|must be owner"):
             rows(url, statement)
     assert whole_ledger_faults(played.ledger) == []
+
+
+def test_checkpoint_prove_and_anchors(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
+    """A checkpoint is signed and proves a round; what is altered under it is found with it, and nothing is signed then."""
+    place = Place(postgres.url(postgres.new_database()), tmp_path / "keys")
+    ledger, keys = ("--ledger", place.ledger), ("--keys", place.keys_dir)
+    with new_ledger_at(place) as (opened, account_ref):
+        from engines.registry import installed_game
+
+        round_ids = [opened.play(account_ref, installed_game(GAME), "base", 200).round_id for _ in range(3)]
+    file, proof, held_key = tmp_path / "kept.checkpoint", tmp_path / "proof.json", tmp_path / "log.vkey"
+    signed = run(capfd, "checkpoint", *ledger, *keys, "-o", file, "--json").document
+    size = rows(place.ledger, "SELECT count(*) FROM leaves")[0][0]
+    assert (signed["tree_size"], file.read_text()) == (size, signed["note"])
+    assert run(capfd, "checkpoint", *ledger, *keys).out == signed["note"]
+    held_key.write_bytes((place.keys_dir / "log.vkey").read_bytes())
+    held = ("--checkpoint", file, "--vkey", held_key)
+    made = run(capfd, "prove", *ledger, *keys, "--round", round_ids[1], "-o", proof, *held, "--json")
+    assert (made.status, made.document["ledger"]["comparison"]) == (0, HELD_KEY)
+    checked = run(capfd, "prove", "--check", proof, *held, "--json")
+    assert (checked.status, checked.document["proven"]) == (0, True)
+    one = run(capfd, "verify", *ledger, *keys, "--round", round_ids[0], *held, "--json")
+    assert (one.status, one.document["ledger"]["checkpoint"]["tree_size"]) == (0, size)
+    every = run(capfd, "verify", *ledger, *keys, "--all", *held, "--json")
+    assert (every.status, every.lines[-1]["ledger"]["comparison"]) == (0, HELD_KEY)
+    stream = f"round/{round_ids[1]}"
+    altered(place.ledger, f"UPDATE leaves SET recorded_at_us = recorded_at_us + 1 WHERE stream = '{stream}' AND version_first = 1")
+    altered(place.ledger, "UPDATE nodes SET node_hash = sha256(node_hash)")
+    refused = run(capfd, "checkpoint", *ledger, *keys)
+    assert (refused.status, refused.out) == (3, "")
+    assert "nothing was signed" in refused.err
+    tampered = run(capfd, "verify", *ledger, *keys, "--round", round_ids[1], *held, "--json")
+    assert (tampered.status, tampered.document["verdict"]) == (3, "record_tampered")
+    assert {"leaf", "checkpoint_root"} <= {finding["code"] for finding in tampered.document["findings"]}
+    assert run(capfd, "prove", *ledger, *keys, "--round", round_ids[1], "-o", tmp_path / "none.json", *held).status == 3
+    assert run(capfd, "prove", "--check", proof, *held).status == 0
+    for ended in (made, checked, one, every, refused, tampered):
+        assert PASSWORD not in ended.out + ended.err
+
+
+def test_seeds_and_round_keys(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
+    """Epochs are listed, closed and revealed, and a released key alone lets an auditor rerun its round."""
+    from engines.registry import installed_game
+
+    place = Place(postgres.url(postgres.new_database()), tmp_path / "keys")
+    ledger, keys = ("--ledger", place.ledger), ("--keys", place.keys_dir)
+    with new_ledger_at(place) as (opened, account_ref):
+        settled = [opened.play(account_ref, installed_game(GAME), "base", 200).round_id for _ in range(2)]
+    writer = place.open_for_writing()
+    in_play = writer.open_round(account_ref, installed_game(GAME), "base", 200).round_id
+    writer.factory.close()  # as a process that died: its epoch stays open
+    states = run(capfd, "seeds", "list", *ledger, "--json").document["epochs"]
+    assert [(state["status"], state["round_count"]) for state in states] == [("closed", 2), ("open", 1)]
+    assert "commitment" in run(capfd, "seeds", "list", *ledger).out
+
+    file, nobody = tmp_path / "keys.jsonl", ("--keys", tmp_path / "nobody")
+    released = run(capfd, "seeds", "release", *ledger, *keys, "--round", settled[0], "-o", file, "--json")
+    assert released.document["released"] == [settled[0]]
+    with_key = run(capfd, "verify", *ledger, *nobody, "--round", settled[0], "--round-keys", file, "--json")
+    assert (with_key.status, with_key.document["verdict"]) == (0, "reproduced")
+    assert run(capfd, "verify", *ledger, *nobody, "--round", settled[1], "--round-keys", file).status == 3
+    busy = run(capfd, "seeds", "release", *ledger, *keys, "--round", in_play, "-o", tmp_path / "no.jsonl")
+    assert busy.status == 2
+    everything = tmp_path / "all.jsonl"
+    assert run(capfd, "seeds", "release", *ledger, *keys, "--since", "2020-01-01", "--tz", "UTC", "-o", everything).status == 0
+    every = run(capfd, "verify", *ledger, *nobody, "--all", "--round-keys", everything, "--json", "--jobs", 1)
+    assert every.lines[-1]["verdicts"] == {"reproduced": 2, "not_replayable": 1}
+
+    assert run(capfd, "seeds", "rotate", *ledger, *keys, "--json").document["closed"] == [2]
+    early = run(capfd, "seeds", "reveal", *ledger, *keys, "--epoch", 2)
+    assert early.status == 2
+    assert "want no round of it in play" in early.err
+    revealed = run(capfd, "seeds", "reveal", *ledger, *keys, "--json")
+    assert [seed["epoch"] for seed in revealed.document["revealed"]] == [1]
+    assert run(capfd, "verify", *ledger, *nobody, "--round", settled[1], "--json").document["verdict"] == "reproduced"
+    assert [state["status"] for state in run(capfd, "seeds", "list", *ledger, "--json").document["epochs"]] == ["revealed", "closed"]
+    for command in (("seeds", "rotate"), ("seeds", "reveal"), ("seeds", "release", "--round", settled[0], "-o", tmp_path / "x")):
+        unnamed = run(capfd, *command, *ledger)
+        assert unnamed.status == 2
+        assert "--keys: want the folder of the keys, as none lies beside a database" in unnamed.err
+        assert PASSWORD not in unnamed.out + unnamed.err
+    assert whole_ledger_faults(place.ledger) == []
+
+
+def test_fsck_and_copy(capfd: Capture, played: Place, tmp_path: Path) -> None:
+    """A ledger in a database is checked as a whole, with its read model where one is named, and copied into a file that verifies."""
+    ledger = ("--ledger", played.ledger)
+    clean = run(capfd, "fsck", *ledger, "--json")
+    assert clean.status == 0
+    assert clean.document["read_model"] is False
+    model = tmp_path / "history.db"
+    run(capfd, "history", "build", *ledger, "--history", model)
+    assert run(capfd, "fsck", *ledger, "--history", model, "--json").document["read_model"] is True
+    copied = run(capfd, "copy", tmp_path / "copy.db", *ledger, "--json")
+    assert copied.document["root"] == clean.document["root"]
+    assert copied.document["ledger"] == str(played.ledger).replace(f":{PASSWORD}", "")
+    assert run(capfd, "fsck", "--ledger", tmp_path / "copy.db").status == 0
+    verified = run(capfd, "verify", "--ledger", tmp_path / "copy.db", "--keys", played.keys_dir, "--all", "--json")
+    assert set(verified.lines[-1]["verdicts"]) == {"reproduced"}
+    for command in (("fsck",), ("copy", tmp_path / "none.db")):
+        ended = run(capfd, *command, "--ledger", "postgresql://ann:secret@127.0.0.1:1/db")
+        assert ended.status == 4
+        assert "secret" not in ended.out + ended.err

@@ -39,6 +39,8 @@ PICTURES = {
     "capped": ("moonlight-cap", "base", 337),
     "capped-free-spins": ("moonlight-cap", "buy", 19),
     "free-spins": ("moonlight-pictures", "buy", 3),
+    "moon-cash": ("moon-spell-pictures", "base", 13),
+    "hold-and-respin": ("moon-spell-pictures", "base", 873),
 }
 
 
@@ -107,7 +109,7 @@ def test_recorded_amounts_are_those_computed(name: str) -> None:
         assert all(win.computed == win.win for step in spin.steps for win in step.wins)
         assert all(fact.computed == fact.prize for fact in spin.rest if isinstance(fact, PrizeReport))
         assert all(fact.computed == fact.award for fact in spin.rest if isinstance(fact, SpinEndReport))
-        assert all(len(step.rows) == 5 and all(len(row) == 6 for row in step.rows) for step in spin.steps)
+        assert all(len(step.rows) == report.rows and all(len(row) == report.reels for row in step.rows) for step in spin.steps)
 
 
 def test_the_header_says_what_was_played_and_for_how_much() -> None:
@@ -159,7 +161,7 @@ def test_free_spins_have_their_trigger_and_end() -> None:
     """The trigger stands at rest in spin 0, the feature's end in its last spin, and each spin says how many are left."""
     spins = pictured_round("free-spins").report().spins
     trigger = next(fact for fact in spins[0].rest if isinstance(fact, TriggerReport))
-    assert (trigger.scatter_count, trigger.spins_awarded, trigger.spins_left) == (5, 15, 15)
+    assert (trigger.counted, trigger.spins_awarded, trigger.spins_left) == (5, 15, 15)
     assert [spin.spins_left for spin in spins[1:]] == list(range(14, -1, -1))
     ended = spins[-1].rest[-1]
     assert isinstance(ended, FeatureEndReport)

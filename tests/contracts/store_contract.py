@@ -40,6 +40,7 @@ from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_leaves, 
 from ledger.rounds import RoundLedger
 from ledger.seed_rotation import rotate_seed_key
 from ledger.texts import salted_text
+from replay.record_check import check_record
 from tests.fake_game import FakeGame
 from tests.ledger_files import altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
 
@@ -291,6 +292,20 @@ class StoreContract:
             assert (len(found[round_id].events), len(found[round_id].appends)) == (event_count, append_count)
             assert reader.find_round(round_id) == round_id
 
+    @pytest.mark.parametrize("index", [-(2**63), -1, 2**62, 2**63 - 1])
+    def test_an_index_that_no_leaf_has_hides_no_round(self, new_place, index):
+        """A leaf given an index below 0 or beyond all that there will be leaves its round in bulk reading, its size and tree refused."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, account_ref):
+            ids = play_some(ledger, account_ref, 4)
+        altered(place.ledger, f"UPDATE leaves SET leaf_index = {index} WHERE stream = 'round/{ids[1]}' AND version_first = 1")
+        with place.open_for_reading() as reader:
+            assert {record.round_id for record in reader.store.round_records()} == set(ids)
+            found = check_record(next(reader.store.records_of([f"round/{ids[1]}"])))
+            assert [(finding.code, finding.got) for finding in found] == [("leaf_index", str(index))]
+            with suppress(TreeBroken):
+                reader.store.tree()
+
     def test_altered_rows_are_read_or_refused_and_never_a_crash(self, new_place, alteration):
         """Wrong values and lost rows are read as values that differ, or give an error of ours."""
         place = new_place()
@@ -356,6 +371,17 @@ class StoreContract:
             assert [(row.topic, row.data) for row in second.round_events(opened.round_id)[1:-1]] == list(expected.events)
             play_some(second, account_ref, 1)
         assert rows(place.ledger, "SELECT next_nonce, is_closed FROM epochs ORDER BY epoch") == [(1, 0), (1, 1)]
+        assert whole_ledger_faults(place.ledger) == []
+
+    def test_a_nonce_is_dealt_once_whatever_the_ledger_says(self, new_place):
+        """A writer to whom the ledger offers a nonce that it has dealt, as a backup put back does, leaves its epoch and starts another."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, account_ref):
+            play_some(ledger, account_ref, 3)
+            altered(place.ledger, "UPDATE epochs SET next_nonce = 2")
+            opened = ledger.play(account_ref, game(), "base", 200, client_seed="another").opened
+            assert (opened.epoch, opened.nonce) == (2, 0)
+            altered(place.ledger, "UPDATE epochs SET next_nonce = 3 WHERE epoch = 1")
         assert whole_ledger_faults(place.ledger) == []
 
     def test_what_is_refused_records_nothing(self, new_place):

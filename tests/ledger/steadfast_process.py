@@ -1,4 +1,4 @@
-"""A process that plays rounds of one account on a server that may go away at any time, until it is told to stop: run by the tests."""
+"""A process that plays on a server or a disk that may fail at any time, so many rounds or until it is told to stop: run by the tests."""
 
 import sys
 import threading
@@ -27,15 +27,18 @@ def play_one(ledger: RoundLedger, game: FakeGame, account_ref: str) -> None:
 
 def main() -> None:
     """Play; a line `open <id>` or `done <id>` stands for a transaction that has returned, `lost <error>` for one that has not."""
-    url, keys_dir, account_ref = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    url, keys_dir, account_ref, *count = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
+    rounds_left = int(count[0]) if count else -1
     is_over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
+    if not count:
+        threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
     game = FakeGame()
     ledger = RoundLedger.open_for_writing(url, keys_dir)
     print("ready", flush=True)
-    while not is_over.is_set():
+    while rounds_left and not is_over.is_set():
         try:
             play_one(ledger, game, account_ref)
+            rounds_left -= 1
         except LedgerError as error:
             print("lost", type(error).__name__, flush=True)
             time.sleep(PAUSE_SECONDS)

@@ -46,6 +46,12 @@ CASES = [
         "write to l.db: want room and access, got disk full; see to both and try again, this write was not recorded",
     ),
     (
+        errors.FlushFailed("l.db", "disk I/O error"),
+        4,
+        "commit to l.db: want it confirmed by the disk, got disk I/O error; see to the disk and read the record again "
+        "before repeating, what was not acknowledged is recorded whole or not at all",
+    ),
+    (
         errors.LedgerReadOnly("l.db"),
         4,
         "ledger l.db: want it opened for writing, got it opened for reading; open it for writing with its keys",

@@ -1,16 +1,27 @@
-"""fsck: clean ledgers are clean, and every attack on a covered ledger is found and named."""
+"""fsck: clean ledgers are clean, every attack on a covered ledger is found and named, in bulk or leaf by leaf."""
 
+import multiprocessing
 import os
 import random
 import shutil
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engines.registry import installed_game
+from ledger.errors import LedgerError
 from ledger.fsck import Fault, FsckResult, check_ledger
 from ledger.rounds import RoundLedger
+from ledger.stretch import STRETCH_LEAVES, clean_stretches
 from tests.attacks import ATTACKS, attack, is_named
+from tests.ledger_files import altered, new_ledger, play_some
 
 INSTANCES = int(os.environ.get("SLOT_AUDIT_ATTACKS", "6"))
 ROUNDS = int(os.environ.get("SLOT_AUDIT_ATTACK_ROUNDS", "60"))
@@ -65,3 +76,119 @@ def test_every_attack_is_found_and_named(whole: tuple[Path, int, bytes], name: s
         assert messages, f"{name}, instance {number}: nothing found"
         assert is_named(words, messages), (name, number, words, messages[:5])
         copy.unlink()
+
+
+# Values that a column can be made to hold, some of another type than it should have.
+DAMAGES = (
+    "UPDATE stored_events SET {} = {} WHERE rowid = {}",
+    "UPDATE leaves SET {} = {} WHERE leaf_index = {}",
+    "UPDATE nodes SET {} = {} WHERE node_index = {}",
+)
+COLUMNS = (
+    ("originator_id", "originator_version", "topic", "state", "rowid"),
+    ("leaf_index", "stream", "version_first", "version_last", "recorded_at_us", "leaf_hash"),
+    ("level", "node_index", "node_hash"),
+)
+VALUES = (
+    "-3",
+    "0",
+    "1",
+    "4",
+    "2.5",
+    "1e300",
+    "'x'",
+    "x'00ff'",
+    "'round/x'",
+    "'drop/1'",
+    "CAST(x'ff' AS TEXT)",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "zeroblob(32)",
+)
+DAMAGE = st.one_of(
+    st.tuples(st.sampled_from(sorted(ATTACKS)), st.integers(0, 2**32)),
+    st.tuples(st.integers(0, 2), st.integers(0, 200), st.integers(0, 5), st.sampled_from(VALUES)),
+)
+
+
+class OwnProcess(ThreadPoolExecutor):
+    """Runs what is meant for another process in this one, at once."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__(1)
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(*given, **named))
+        except LedgerError as error:
+            done.set_exception(error)
+        return done
+
+
+def damage(path: Path, course: list[tuple[object, ...]]) -> None:
+    for what, *chance in course:
+        if isinstance(what, str):
+            with suppress(Exception):  # what comes second may find nothing left to attack
+                attack(what, str(path), random.Random(chance[0]))
+            continue
+        place, column, value = chance
+        assert isinstance(what, int)
+        columns = COLUMNS[what]
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                connection.execute(f"DROP TRIGGER {name}")
+            with suppress(sqlite3.IntegrityError):  # a place that is taken, or a value that the column does not take
+                connection.execute(DAMAGES[what].format(columns[column % len(columns)], value, place))
+
+
+@given(course=st.lists(DAMAGE, max_size=3), is_held=st.booleans())
+def test_in_bulk_and_leaf_by_leaf_are_one(
+    whole: tuple[Path, int, bytes], tmp_path_factory: pytest.TempPathFactory, course: list[tuple[object, ...]], is_held: bool
+) -> None:
+    """Whatever is done to a ledger, going over stretches or ranges in bulk gives the faults, ticks and counts of going leaf by leaf."""
+    path, size, root = whole
+    copy = tmp_path_factory.mktemp("one") / "copy.db"
+    shutil.copyfile(path, copy)
+    damage(copy, course)
+    held = [(size, root), (5, bytes(32)), (size - 1, bytes(32))] if is_held else []
+    reports = []
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("ledger.fsck", "ledger.stretch"):
+            patch.setattr(f"{module}.STRETCH_LEAVES", 8)
+        for module in ("ledger.fsck", "ledger.ranges"):
+            patch.setattr(f"{module}.RANGE_LEAVES", 16)
+        patch.setattr("ledger.ranges.ProcessPoolExecutor", OwnProcess)
+        for way in ("stretches", "ranges", "leaves"):
+            if way == "leaves":
+                patch.setattr("ledger.stretch.clean_stretch", lambda *_: None)
+            counted: list[FsckResult] = []
+            jobs = 2 if way == "ranges" else 1
+            try:
+                steps = check_ledger(copy, held_roots=held, counted=counted, is_ticking=True, job_count=jobs)
+                reports.append((list(steps), counted))
+            except LedgerError as error:  # a row that the database cannot read, met as far ahead as rows are fetched
+                reports.append(([str(error)], []))
+    assert reports[0] == reports[2]
+    assert reports[1] == reports[2]
+    copy.unlink()
+
+
+def test_processes_report_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes go over all whole ranges and find a ledger clean or damaged as one process does; none of them is left."""
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 520)
+    ranges, started = 2, []
+    for module in ("ledger.fsck", "ledger.ranges"):
+        monkeypatch.setattr(f"{module}.RANGE_LEAVES", STRETCH_LEAVES)
+    monkeypatch.setattr("ledger.fsck.RANGES_MIN", ranges)
+    monkeypatch.setattr("ledger.fsck.clean_stretches", lambda rows, first: started.append(first) or clean_stretches(rows, first))
+    path = tmp_path / "ledger.db"
+    for statement in ("", "UPDATE leaves SET recorded_at_us = recorded_at_us + 1 WHERE leaf_index = 600"):
+        if statement:
+            altered(path, statement)
+        one, two = (list(check_ledger(path, job_count=jobs)) for jobs in (1, 2))
+        assert one == two
+        assert bool(one) == bool(statement)
+    assert started == [0, ranges * STRETCH_LEAVES, 0]  # in bulk; behind the ranges; of the damaged one in bulk, by one process alone
+    assert not multiprocessing.active_children()

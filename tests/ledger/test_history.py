@@ -193,7 +193,7 @@ def test_a_read_model_belongs_to_one_ledger(tmp_path):
 
 
 def test_a_build_that_was_cut_off_is_taken_up(tmp_path):
-    """Rows written without their position are written again and nothing else happens."""
+    """Rows whose mark was set back are a difference each, and are written again by the next build."""
     path = tmp_path / "h.db"
     with new_ledger(tmp_path) as (ledger, account_ref):
         play_some(ledger, account_ref, 3)
@@ -201,9 +201,55 @@ def test_a_build_that_was_cut_off_is_taken_up(tmp_path):
         expected = model_rows(path)
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("UPDATE position SET leaf_count = 2")
+        assert compare(ledger, path) == [Difference(row[0], "row", "none up to leaf 2", "one") for row in expected]
         assert build(ledger, path) == 3
         assert model_rows(path) == expected
         assert json.loads(json.dumps(rows(path, "SELECT leaf_count FROM position"))) == [[ledger.store.tree_size()]]
+
+
+def test_a_mark_that_was_moved_is_said(tmp_path):
+    """A read model is the record as of its mark: a mark set back within a round, or set beyond the last leaf, is a difference."""
+    path = tmp_path / "h.db"
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        ids = play_some(ledger, account_ref, 3)
+        build(ledger, path)
+        size = ledger.store.tree_size()
+        play_some(ledger, account_ref, 2)
+        assert compare(ledger, path) == []
+        settled_at = next(round_rows(ledger)).settled_at_us
+        for leaf_count in (0, size - 2, size - 1):
+            altered(path, f"UPDATE position SET leaf_count = {leaf_count}")
+            assert {difference.round_id for difference in compare(ledger, path)} == set(ids if leaf_count == 0 else ids[-1:])
+        found = compare(ledger, path)
+        assert ("status", "open", "settled") in [difference[1:] for difference in found]
+        assert settled_at
+        # What was altered beyond the mark is not hidden by it.
+        altered(path, f"UPDATE rounds SET status = 'open', win_minor = 7, settled_at_us = 0 WHERE round_id = '{ids[-1]}'")
+        assert "win_minor" in [difference.field for difference in compare(ledger, path)]
+        altered(path, "UPDATE position SET leaf_count = 1000")
+        size = ledger.store.tree_size()
+        whole = compare(ledger, path)[0]
+        assert whole == Difference("", "leaf_count", f"{size} at most", "1000")
+        assert whole.message == f"leaf_count: want {size} at most, got 1000"
+
+
+def test_a_model_is_of_the_leaves_it_names(tmp_path, monkeypatch):
+    """Built while a round is in play, or cut off between two steps, the rows are those of the mark."""
+    path = tmp_path / "h.db"
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        ids = play_some(ledger, account_ref, 3)
+        opening = ledger.store.stream_appends(f"round/{ids[0]}")[0].leaf_index
+        # One step, which ends between the first round's opening and its settlement.
+        steps = iter([list(ledger.store.leaf_hashes())[: opening + 1], []])
+        monkeypatch.setattr("ledger.history.islice", lambda *_: next(steps))
+        build(ledger, path)
+        assert rows(path, "SELECT leaf_count FROM position") == [(opening + 1,)]
+        assert rows(path, "SELECT round_id, status FROM rounds") == [(ids[0], "open")]
+        assert compare(ledger, path) == []
+        monkeypatch.undo()
+        build(ledger, path)
+        assert model_rows(path) == sorted(tuple(row) for row in round_rows(ledger))
+        assert compare(ledger, path) == []
 
 
 @pytest.mark.parametrize(

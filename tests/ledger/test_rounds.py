@@ -431,3 +431,32 @@ def test_processes_share_a_ledger(tmp_path):
     assert len({round_id for _, done in results for round_id in done}) == 75
     assert whole_ledger_faults(path) == []
     assert rows(path, "SELECT next_nonce, is_closed FROM epochs") == [(25, 1)] * 3
+
+
+LOOKED_AT = """
+import os, subprocess, sys
+from pathlib import Path
+from ledger.rounds import RoundLedger
+from tests.ledger_files import game
+path, ref, other = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+ledger = RoundLedger.open_for_writing(path)
+ledger.play(ref, game(), 'base', 200)
+RoundLedger.open_for_reading(path).close()
+subprocess.run([sys.executable, 'tests/ledger/writing_process.py', str(path), other, '2'], check=True, stdout=subprocess.DEVNULL)
+for _ in range(5):
+    print(ledger.play(ref, game(), 'base', 200).round_id, flush=True)
+os._exit(0)
+"""
+
+
+def test_looking_at_a_ledger_takes_no_lock_from_its_writer(tmp_path):
+    """A writer whose process also opens the ledger to read keeps its lock: another's end does not take the log away from under it."""
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        other = ledger.open_account("bob", "EUR")
+        ledger.move_funds(other, 10**9)
+    path = tmp_path / "ledger.db"
+    command = [sys.executable, "-c", LOOKED_AT, str(path), account_ref, other]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    assert len(done.stdout.split()) == 5
+    assert set(done.stdout.split()) <= {name for (name,) in rows(path, "SELECT round_id FROM rounds")}
+    assert whole_ledger_faults(path) == []

@@ -161,3 +161,19 @@ def test_the_report_does_not_depend_on_the_number_of_workers(whole: tuple[Path, 
         for _ in verify_bulk(plan_bulk(whole[0], keys_of(whole)), summary, job_count=jobs):
             pass
     assert one == two
+
+
+@pytest.mark.parametrize("index", [-7, 2**62, 2**63 - 1])
+def test_a_leaf_index_that_no_leaf_has_hides_no_round(whole: tuple[Path, str], copy: Path, index: int) -> None:
+    """A round whose leaf was given an index below 0 or beyond all that there will be is shown, as tampered with."""
+    connection = open_for_attack(str(copy))
+    (stream,) = connection.execute("SELECT stream FROM leaves WHERE stream LIKE 'round/%' ORDER BY leaf_index LIMIT 1 OFFSET 6").fetchone()
+    connection.execute("UPDATE leaves SET leaf_index = ? WHERE stream = ? AND version_first = 1", (index, stream))
+    connection.close()
+    summary = BulkSummary()
+    unclean = [each for each in verify_bulk(plan_bulk(copy, keys_of(whole)), summary) if each is not None]
+    assert summary.round_count == 12
+    assert [(each.round_id, each.verdict, each.findings[0].code) for each in unclean] == [
+        (stream.removeprefix("round/"), "record_tampered", "leaf_index")
+    ]
+    assert summary.is_wrong

@@ -97,6 +97,7 @@ def of_fsck(path: Path) -> list[str]:
 def move_nonce(course: Course, by: int) -> str:
     epoch = course.ledger._epochs.current(course.ann)
     altered(course.ledger.path, f"UPDATE epochs SET next_nonce = next_nonce + {by} WHERE epoch = {epoch.number}")
+    epoch.next_nonce += by  # a writer that does not see that its ledger went back
     play(course)
     return course.rounds[-1]
 
