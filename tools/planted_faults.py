@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.planted.faults import ROUNDS, Fault, FaultListError, Judged, faults_of, judge, planted_games, right_rounds_findings  # noqa: E402
+from tests.planted.faults import ROUNDS, Fault, FaultListError, Judged, faults_of, judge, planted_games, right_rounds_findings
 
 SEEN_MIN_PERCENT = 95
 EQUIVALENT_MAX_PERCENT = 5
@@ -106,8 +106,10 @@ def main() -> int:
         print(json.dumps(document, indent=1))
     else:
         for name, each_score in (*document["games"].items(), ("all", document["score"])):
-            print(f"{name}: {each_score['seen']} of {each_score['faults']} seen, {each_score['seen_percent']}%; "
-                  f"missed {each_score['missed']}, not reached {each_score['unchanged']}, equivalent {each_score['equivalent']}")
+            print(
+                f"{name}: {each_score['seen']} of {each_score['faults']} seen, {each_score['seen_percent']}%; "
+                f"missed {each_score['missed']}, not reached {each_score['unchanged']}, equivalent {each_score['equivalent']}"
+            )
     return exit_status(judged)
 
 

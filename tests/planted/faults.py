@@ -20,6 +20,7 @@ from engines.registry import GAMES, installed_rules
 from engines.rng import round_key
 from engines.rules import GameRules
 from replay.check import check_rounds
+from replay.referee.walk import KINDS
 from replay.verdict import Finding
 from tests.round_builder import export_lines, round_facts
 from tests.rules_changes import changed_rules
@@ -85,8 +86,8 @@ def _list_of(game: str) -> dict[str, Any]:
 
 
 def planted_games() -> list[str]:
-    """Return the installed games that have a list of faults."""
-    return [game for game in GAMES if (FOLDER / f"{game}.toml").exists()]
+    """Return the installed games whose kind the referee knows; each of them has a list."""
+    return [game for game in GAMES if installed_rules(game).kind in KINDS]
 
 
 def faults_of(game: str) -> list[Fault]:
