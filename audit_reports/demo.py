@@ -12,7 +12,7 @@ from audit_reports.options import UsageError, check_place
 from audit_reports.output import follow, print_json, print_line
 from audit_reports.verdict_view import finding_json, summary_json, summary_lines, verdict_lines
 from engines.canonical import canonical_json
-from engines.registry import GAMES, installed_game
+from engines.registry import GAMES, installed_game, installed_rules
 from ledger.errors import LedgerUnwritable
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
@@ -22,7 +22,7 @@ from replay.verification import Verification, Verifier
 __all__ = ["run_demo"]
 
 ROUNDS = {"base": 40, "ante": 20, "buy": 3}
-BET_MINOR = 200
+COINS_MINOR = 10  # of a bet, or the most that the game takes
 FUNDS_MINOR = 10_000_00
 
 
@@ -94,12 +94,14 @@ def _play_rounds(path: Path) -> dict[str, int]:
     try:
         account_ref = ledger.open_account("player", "EUR")
         ledger.move_funds(account_ref, FUNDS_MINOR, "play_money")
-        jobs = [(installed_game(game), mode) for game in GAMES for mode, count in ROUNDS.items() for _ in range(count)]
+        played = [(installed_game(game), mode) for game in GAMES for mode in ROUNDS if installed_rules(game).mode(mode)]
+        jobs = [(game, mode) for game, mode in played for _ in range(ROUNDS[mode])]
         for game, mode in follow(jobs, what="rounds played", total=len(jobs)):
-            ledger.play(account_ref, game, mode, BET_MINOR)
+            bet = game.rules.bet
+            ledger.play(account_ref, game, mode, bet.coins * min(COINS_MINOR, bet.coin_minor_max))
     finally:
         ledger.close()
-    return {f"{game} {mode}": count for game in GAMES for mode, count in ROUNDS.items()}
+    return {f"{game.rules.game} {mode}": ROUNDS[mode] for game, mode in played}
 
 
 def _verify_all(path: Path) -> BulkSummary:

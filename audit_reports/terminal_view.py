@@ -274,7 +274,8 @@ class _RoundView:
         if spin.spin_index is not None:
             parts = [f"spin {spin.spin_index}", spin.part, *([f"set {spin.strip_set}"] if spin.strip_set else [])]
             parts += [f"{spin.spins_left} left"] if spin.part != "base" or spin.spins_left else []
-            parts += [f"total multiplier {spin.total_multiplier}"] if spin.part != "base" or spin.total_multiplier else []
+            is_gathered = spin.part == "free" and any(symbol.role == "heart" for symbol in self.report.symbols)
+            parts += [f"total multiplier {spin.total_multiplier}"] if is_gathered or spin.total_multiplier else []
             parts += [f"multiplier {spin.multiplier}"] if spin.multiplier != 1 else []
             parts += [f"meter {spin.meter}"] if spin.meter else []
         self.add_rule(" | ".join(parts), sign="-", event_index=spin.event_index, style=STRONG)

@@ -2,7 +2,7 @@
 
     python bench/figures.py [--rounds 100000] [--turns 7] [--folder DIR] [--json]
 
-1. A base round with full events, compiled, in scalar ChaCha20 blocks.
+1. A base round of each game with full events, compiled, in scalar ChaCha20 blocks.
 2. `audit verify --round` on many rounds and on 1,000, in starts of an interpreter that imports the libraries it needs.
 3. Durable rounds, kernels warm, in plain sqlite3 writing the same rows in the same two transactions.
 4. Appends with leaf and nodes, in the same appends without them.
@@ -32,7 +32,7 @@ from ledger.rounds import RoundLedger  # noqa: E402
 
 GAME = "moonlight-princess"
 BLOCKS = 1_000_000
-BLOCK_LIMITS = {"moonlight-princess": 14, "moon-spell": 8}
+BLOCK_LIMITS = {"moonlight-princess": 14, "starlight-wins": 14, "moon-spell": 8}  # of a base round with full events
 IMPORTS = "import typer, pydantic, eventsourcing.application, eventsourcing.sqlite"
 VERIFY = "import sys; from audit_reports.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
 

@@ -29,6 +29,7 @@ _FOLDER = Path(__file__).resolve().parent / "games"
 # Game id to the package below engines/games that holds it, in the order of the product's mission.
 GAMES: dict[str, str] = {
     "moonlight-princess": "moonlight_princess",
+    "starlight-wins": "starlight_wins",
     "moon-spell": "moon_spell",
 }
 

@@ -363,7 +363,7 @@ def _differing_rows(ledger: RoundLedger, connection: sqlite3.Connection, seen: i
         rows = connection.execute(statement, (record.round_id,)).fetchall()
         if record.appends[0].leaf_index >= seen:
             if rows:
-                yield Difference(record.round_id, "row", f"none up to leaf {seen}", str(len(rows)))
+                yield Difference(record.round_id, "row", f"none up to leaf {seen}", "one" if len(rows) == 1 else str(len(rows)))
             continue
         if len(rows) != 1:
             yield Difference(record.round_id, "row", "one", str(len(rows) or "none"))

@@ -53,14 +53,12 @@ def _check_versions(record: RoundRecord) -> list[Finding]:
 
 
 def _check_places(record: RoundRecord) -> list[Finding]:
-    """Return at most one finding: that a leaf does not come after those of the earlier appends, or has an index that no leaf has."""
-    expected = 0
-    for append in record.appends:
-        if not expected <= append.leaf_index < LEAF_END:
-            where = f"leaf of the append from event {append.version_first - 1}"
-            return [_finding("leaf_index", append.version_first - 1, where, f"an index from {expected}", str(append.leaf_index))]
-        expected = append.leaf_index + 1
-    return []
+    """Return where a leaf has an index that no leaf has: below 0, or beyond all that there will be."""
+    return [
+        _finding("leaf_index", first, f"append from event {first}", "the index of a leaf", str(leaf_index))
+        for leaf_index, first in ((append.leaf_index, append.version_first - 1) for append in record.appends)
+        if not 0 <= leaf_index < LEAF_END
+    ]
 
 
 def _check_append(record: RoundRecord, append: LeafRow) -> list[Finding]:

@@ -7,6 +7,7 @@ import typer
 
 from audit_reports.options import GameOption, JsonOption, RulesOption, chosen_rules
 from audit_reports.output import print_json, print_line, table
+from engines.rules import Sourced, StripSet, Symbol
 
 __all__ = ["register"]
 
@@ -71,30 +72,11 @@ def _times(x100: int) -> str:
 
 
 def _rules_lines(rules: Any) -> list[str]:
-    """Return the rules as text; origins stand in the last column."""
+    """Return the rules as text, each value with its origin."""
     draft = " (draft: may still be replaced)" if rules.is_draft else ""
     lines = [f"{rules.title}, rules {rules.version}{draft}", f"hash {rules.rules_hash}", ""]
-    counts = rules.pay_counts.counts
-    ends = [f"{count}-{following - 1}" for count, following in pairwise(counts)] + [f"{counts[-1]}+"]
-    paying = [symbol for symbol in rules.symbols if symbol.role == "paying"]
-    rows = [(s.name, s.letter, *map(_times, s.pays_x100), _origin(s)) for s in paying]
-    rows += [(s.name, s.letter, *([s.role] + [""] * (len(ends) - 1)), _origin(s)) for s in rules.symbols if s.role != "paying"]
-    lines.extend(table(("symbol", "letter", *ends, "from"), rows, right=frozenset(range(2, 2 + len(ends)))))
-    scatter = next(symbol for symbol in rules.symbols if symbol.role == "scatter")
-    pays = ", ".join(f"{count}: {_times(pay)}" for count, pay in enumerate(scatter.pays_x100) if pay)
-    values = (
-        ("scatter pays", pays, _origin(scatter)),
-        ("free spins", f"{rules.trigger.count} scatters give {rules.trigger.spins}", _origin(rules.trigger)),
-        ("retrigger", f"{rules.retrigger.count} scatters give {rules.retrigger.spins} more", _origin(rules.retrigger)),
-        ("heart values", ", ".join(f"{value}x" for value in rules.heart_values.values), _origin(rules.heart_values)),
-        ("cap", f"{rules.cap.multiple}x the bet", _origin(rules.cap)),
-        ("bet", f"{rules.bet.coins} coins of {rules.bet.coin_minor_min} to {rules.bet.coin_minor_max} minor units", _origin(rules.bet)),
-        *((f"cost of {mode.name}", _times(mode.cost_x100), _origin(mode)) for mode in rules.modes),
-        *((f"strip set in {c.mode}", _weights(rules, c), _origin(c)) for c in rules.strip_choices),
-        ("limits", f"{rules.limits.free_spins} free spins, {rules.limits.tumbles} tumbles", _origin(rules.limits)),
-        ("RTP target", f"{rules.rtp_target_x10000 // 100}.{rules.rtp_target_x10000 % 100:02d}%", "guide"),
-    )
-    lines += ["", *table(("value", "is", "from"), values), "", "strips (letters; first position first)"]
+    lines += [*_symbol_lines(rules), "", *table(("value", "from", "is (reels and rows are counted from 0)"), _value_rows(rules))]
+    lines += ["", "strips (letters; first position first)"]
     for strip_set in rules.strip_sets:
         lines += [f"  {strip_set.name} reel {reel + 1}  {strip}" for reel, strip in enumerate(strip_set.strips)]
     lines += ["", "readings: how a silent point was decided, and the other ways to read it"]
@@ -105,5 +87,51 @@ def _rules_lines(rules: Any) -> list[str]:
     return lines
 
 
-def _weights(rules: Any, choice: Any) -> str:
-    return ", ".join(f"{s.name} {weight}" for s, weight in zip(rules.strip_sets, choice.weights, strict=True) if weight)
+def _symbol_lines(rules: Any) -> list[str]:
+    """Return the paytable: a symbol a line, in multiples of the bet by the readings as decided."""
+    counts = rules.pay_counts.counts
+    ends = [str(count) if following == count + 1 else f"{count}-{following - 1}" for count, following in pairwise(counts)]
+    ends.append(f"{counts[-1]}" if rules.kind != "scatter_pays" else f"{counts[-1]}+")
+    rows = []
+    for number, symbol in enumerate(rules.symbols):
+        pays = tuple(map(_times, rules.pays_x100_of(number))) if symbol.role == "paying" else (symbol.role, *[""] * (len(ends) - 1))
+        rows.append((symbol.name, symbol.letter, *pays, _origin(symbol)))
+    return list(table(("symbol", "letter", *ends, "from"), rows, right=frozenset(range(2, 2 + len(ends)))))
+
+
+def _value_rows(rules: Any) -> list[tuple[str, str, str]]:
+    """Return every other value of the game's own model: what it is called, its origin, what it is."""
+    rows = [(f"{symbol.name} pays", _origin(symbol), _counted(symbol.pays_x100)) for symbol in rules.symbols if symbol.role != "paying"]
+    rows = [row for row in rows if row[2]]
+    for name in type(rules).model_fields:
+        value = getattr(rules, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Sourced) and not isinstance(part, Symbol | StripSet):
+                label, text = _part_text(part)
+                rows.append((f"{name.replace('_', ' ')}{label}", _origin(part), text))
+    target = f"{rules.rtp_target_x10000 // 100}.{rules.rtp_target_x10000 % 100:02d}%"
+    sets = [(name.replace("_", " "), "", getattr(rules, name)) for name in type(rules).model_fields if name.endswith("_strip_set")]
+    return [*rows, *sets, ("RTP target", "", target)]
+
+
+def _counted(pays_x100: tuple[int, ...]) -> str:
+    return ", ".join(f"{count}: {_times(pay)}" for count, pay in enumerate(pays_x100) if pay)
+
+
+def _part_text(part: Sourced) -> tuple[str, str]:
+    """Return what a part is of (its texts), and its numbers: by their names, but for a list that is all it has."""
+    values = {name: value for name, value in part if name not in Sourced.model_fields}
+    label = "".join(f" of {value}" for value in values.values() if isinstance(value, str))
+    numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+    texts = [(name.removesuffix("_x100").replace("_", " "), _number_text(name, value)) for name, value in numbers.items()]
+    if len(texts) == 1 and isinstance(next(iter(numbers.values())), tuple):
+        return label, texts[0][1]
+    return label, "; ".join(f"{name} {text}" for name, text in texts)
+
+
+def _number_text(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], tuple):
+            return "; ".join(" ".join(map(str, each)) for each in value)
+        return ", ".join(_number_text(name, each) for each in value) or "none"
+    return _times(value) if name.endswith("_x100") else str(value)

@@ -27,6 +27,7 @@ __all__ = ["AccountBusyError", "register"]
 LINES_MAX = 20  # more rounds than this are summed up only
 COMPILE_FROM = 200  # rounds for which machine code pays off
 FUNDED_ROUNDS = 1000  # rounds that play money is given for at a time
+COIN_MINOR = 10  # minor units of a coin where no bet is named: 2.00 for 20 coins
 CHANNEL = "audit play"
 ASKED = "-"  # as client seed: it is chosen after the commitment is shown
 
@@ -53,7 +54,9 @@ def register(app: typer.Typer) -> None:
 def play(
     game: GameOption,
     mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
-    bet: Annotated[str, typer.Option("--bet", help="The bet, in the currency.")] = "2.00",
+    bet: Annotated[
+        str, typer.Option("--bet", help="The bet, in the currency; unless named ten minor units a coin, or the game's most.")
+    ] = "",
     currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code of the account; EUR for one that is opened.")] = "",
     rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1",
     account: Annotated[str, typer.Option("--account", help="Name of the account; opened where it is not there.")] = "player",
@@ -116,7 +119,7 @@ def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, 
             raise UsageError("--currency", f"{its_currency}, the currency of account {account}", currency)
     except AccountUnknown:
         its_currency = currency or "EUR"
-    bet_minor = parse_amount(bet, its_currency)
+    bet_minor = parse_amount(bet, its_currency) if bet else rules.bet.coins * min(COIN_MINOR, rules.bet.coin_minor_max)
     check_bet(rules, bet_minor, its_currency)
     check_terms(Bet(account, rules.game, mode, bet_minor, client_seed, channel=CHANNEL))
     return bet_minor

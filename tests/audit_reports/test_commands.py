@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.registry import installed_game
+from engines.registry import GAMES, installed_game
 from ledger.rounds import RoundLedger
 from tests.command_line import run
 from tests.conftest import ROOT
@@ -250,11 +251,23 @@ def test_rules_from_a_file_are_said_with_their_hash(capfd: Capture, tmp_path: Pa
 def test_games_rules_doctor(capfd: Capture, ledger: Path) -> None:
     """What is installed is listed with hashes, rules with the origin of each value, and a healthy place is fine."""
     games = run(capfd, "games", "--json").document["games"]
-    assert [game["game"] for game in games] == [GAME]
+    assert [game["game"] for game in games] == list(GAMES)
+    for game in games:
+        text = run(capfd, "rules", "--game", game["game"]).out
+        document = run(capfd, "rules", "--game", game["game"], "--json").document
+        assert document["rules_hash"] == game["rules_hash"]
+        for symbol in document["rules"]["symbols"]:
+            assert re.search(rf"^{symbol['name']} +{symbol['letter']} ", text, re.MULTILINE)
+        origins = [*document["rules"]["assumptions"], *(source["name"] for source in document["rules"]["sources"])]
+        assert all(re.search(rf"\b{origin}\b", text) for origin in origins)
     text = run(capfd, "rules", "--game", GAME).out
-    assert "golden_sun" in text
-    assert "MLP-9" in text
-    assert run(capfd, "rules", "--game", GAME, "--json").document["rules_hash"] == games[0]["rules_hash"]
+    assert re.search(r"^golden_sun +S +10\.00x +25\.00x +50\.00x +paytable$", text, re.MULTILINE)
+    assert re.search(r"^scatter pays +paytable +4: 3\.00x, 5: 5\.00x, 6: 100\.00x$", text, re.MULTILINE)
+    assert re.search(r"^buy of B +MLP-7 +scatter counts 4, 5, 6; weights 940, 57, 3$", text, re.MULTILINE)
+    text = run(capfd, "rules", "--game", "starlight-wins").out
+    assert re.search(r"^red_star +R +0\.50x +1\.25x +2\.50x +rules$", text, re.MULTILINE)
+    assert re.search(r"^money pays of red_star +rules +20, 50, 100$", text, re.MULTILINE)
+    assert re.search(r"^ladders of free +rules +2, 4, 6, 10$", text, re.MULTILINE)
     health = run(capfd, "doctor", "--ledger", ledger, "--json")
     assert health.status == 0
     assert all(point["is_fine"] for point in health.document["points"])
@@ -278,6 +291,15 @@ def test_simulate(capfd: Capture) -> None:
     assert one["rtp_exact"] is None
     assert [row["strip_set"] for row in one["strata"]] == ["A", "B"]
     assert "RTP observed" in run(capfd, *options[:-1]).out
+
+
+def test_play_without_a_bet_takes_one_that_the_game_allows(capfd: Capture, tmp_path: Path) -> None:
+    """A round costs ten minor units a coin, or the most that the game takes."""
+    path = tmp_path / "ledger.db"
+    run(capfd, "init", "--ledger", path)
+    for game, cost_minor in ((GAME, 200), ("starlight-wins", 40)):
+        played = run(capfd, "play", "--ledger", path, "--game", game, "--json")
+        assert (played.status, played.lines[-1]["cost_minor"]) == (0, cost_minor)
 
 
 def test_demo(capfd: Capture, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ PICTURES = {
     "capped": ("moonlight-cap", "base", 337),
     "capped-free-spins": ("moonlight-cap", "buy", 19),
     "free-spins": ("moonlight-pictures", "buy", 3),
+    "gold": ("starlight-pictures", "base", 166),
+    "ladder": ("starlight-pictures", "base", 37),
     "moon-cash": ("moon-spell-pictures", "base", 13),
     "hold-and-respin": ("moon-spell-pictures", "base", 873),
 }
@@ -62,13 +64,14 @@ def pictured_round(name: str) -> PicturedRound:
     """Play the pictured round of that name from its key."""
     file, mode, nonce = PICTURES[name]
     rules = load_rules(ROOT / "tests" / "rules" / f"{file}.toml")
-    game, key, cost_minor = game_of_rules(rules), round_key(SEED, rules.game, "", nonce), rules.cost_minor(mode, BET_MINOR)
-    events = cast(list[GameEvent], game.events(key, mode, BET_MINOR, {}, ()))
-    outcome = game.play(key, mode, BET_MINOR, {}, ())
+    bet_minor = min(BET_MINOR, rules.bet.coins * rules.bet.coin_minor_max)
+    game, key, cost_minor = game_of_rules(rules), round_key(SEED, rules.game, "", nonce), rules.cost_minor(mode, bet_minor)
+    events = cast(list[GameEvent], game.events(key, mode, bet_minor, {}, ()))
+    outcome = game.play(key, mode, bet_minor, {}, ())
     opened = RoundOpened(
         external_ref="", idempotency_key="key", account_ref="a" * 32, session_ref="", channel="", profile_id="", profile_hash="",
         game=rules.game, rules_version=rules.version, rules_hash=rules.rules_hash, texts_hash="", rng="rng/1", engine_fingerprint="",
-        mode=mode, bet_minor=BET_MINOR, cost_minor=cost_minor, bonus_minor=0, currency="EUR", balance_before_minor=BALANCE_MINOR, epoch=1,
+        mode=mode, bet_minor=bet_minor, cost_minor=cost_minor, bonus_minor=0, currency="EUR", balance_before_minor=BALANCE_MINOR, epoch=1,
         seed_commitment=ZEROS, round_key_commitment=ZEROS, client_seed="", nonce=nonce, state_in={}, opened_at_us=1_764_547_200_000_000,
     )  # fmt: skip
     settled = RoundSettled(

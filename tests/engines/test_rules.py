@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from engines.registry import GameUnknownError, VersionUnknownError, installed_game, installed_rules, rules_versions
+from engines.registry import GAMES, GameUnknownError, VersionUnknownError, installed_game, installed_rules, rules_versions
 from engines.rules import RulesFileError, load_rules
 from tests.conftest import ROOT
 
@@ -108,7 +108,7 @@ def test_unknown_games_and_versions_list_the_known_ones() -> None:
     """A game or version that is not installed is an error that lists what is."""
     with pytest.raises(GameUnknownError) as caught:
         installed_rules("moon-shine")
-    assert str(caught.value) == "game 'moon-shine': want one of moonlight-princess; run `audit games` for what is installed"
+    assert str(caught.value) == f"game 'moon-shine': want one of {', '.join(GAMES)}; run `audit games` for what is installed"
     with pytest.raises(VersionUnknownError) as other:
         installed_game("moonlight-princess", "9.9.9")
     versions = ", ".join(rules_versions("moonlight-princess"))

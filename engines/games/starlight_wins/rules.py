@@ -104,8 +104,8 @@ class Rules(GameRules):
         for gold in self.gold:
             if len(gold.weights) != reels or max(gold.weights) > gold.total or any(reel >= reels for reel in gold.all_gold):
                 raise ValueError(f"gold of {gold.strip_set}: want a weight up to {gold.total} for each of {reels} reels")
-            if any(gold.weights[reel] for reel in (*gold.all_gold, 0, reels - 1)):
-                raise ValueError(f"gold of {gold.strip_set}: want weight 0 on the first and the last reel and where all is gold")
+            if {0, reels - 1} & set(gold.all_gold) or any(gold.weights[reel] for reel in (*gold.all_gold, 0, reels - 1)):
+                raise ValueError(f"gold of {gold.strip_set}: want no gold on the first and the last reel, and weight 0 where all is gold")
         if [ladder.part for ladder in self.ladders] != ["base", "free"] or not all(ladder.multipliers for ladder in self.ladders):
             raise ValueError("ladders: want those of base and free")
         wild = next(symbol.letter for symbol in self.symbols if symbol.role == "wild")
