@@ -8,6 +8,9 @@ from replay.verdict import Finding
 
 __all__ = ["weigh"]
 
+# Where a value that is not the seed's shows as another event's fault: the code, and how many spins later.
+CONTRADICTED_BY = {"heart_value": (0,), "multiplier_change": (0,), "moon_value": (1,), "prize_pay": (0,)}
+
 Recorded = Sequence[tuple[int, EventBytes]]
 
 
@@ -37,15 +40,16 @@ def _weighed(finding: Finding, severity: str) -> Finding:
 
 
 def _less_consequences(by_record: list[Finding], by_replay: list[Finding], altered: set[int]) -> list[Finding]:
-    """Return the record's findings without those of a heart or a multiplier that are the seed's: the heart they contradict is not."""
+    """Return the record's findings without those about events that are the seed's where the value they contradict is not.
+
+    A heart is contradicted in its own spin, by a later drop or the sum; a Moon by its sum, or by the drop of the next respin.
+    """
     if not by_replay or not by_replay[0].where.startswith("drop.values"):
         return by_record
     return [
         finding
         for finding in by_record
-        if finding.code not in ("heart_value", "multiplier_change")
-        or finding.spin_index != by_replay[0].spin_index
-        or finding.event_index in altered
+        if finding.spin_index - by_replay[0].spin_index not in CONTRADICTED_BY.get(finding.code, ()) or finding.event_index in altered
     ]
 
 

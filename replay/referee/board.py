@@ -87,32 +87,20 @@ def _first_drop(scene: SpinScene, record: SpinRecord, step: Step) -> list[World]
         return []
     shown = (tables.rows,) * tables.reels
     world = World(drop.symbols, drop.values, drop.stops, shown, 0, 0, True)
-    if not _are_stops(scene, scene.strip_set, drop):
+    if not tables.are_stops(scene.strip_set, drop.stops):
         want = f"{tables.reels} positions on the strips of set {tables.set_name(scene.strip_set)}"
         scene.notebook.add("stops", "integrity", index, "drop 0", what="stops", want=want, got=list(drop.stops))
         return _first_values(scene, [world._replace(tops=())], index, drop)
-    if _board_at(scene, scene.strip_set, drop.stops) != drop.symbols:
+    if tables.board_at(scene.strip_set, drop.stops) != drop.symbols:
         return _off_the_strips(scene, record, index, drop, world)
     return _first_values(scene, [world], index, drop)
-
-
-def _are_stops(scene: SpinScene, strip_set: int, drop: Drop) -> bool:
-    windows = scene.tables.windows[strip_set]
-    return len(drop.stops) == len(windows) and all(0 <= stop < len(reel) for stop, reel in zip(drop.stops, windows, strict=True))
-
-
-def _board_at(scene: SpinScene, strip_set: int, stops: tuple[int, ...]) -> tuple[int, ...]:
-    board: tuple[int, ...] = ()
-    for reel, stop in zip(scene.tables.windows[strip_set], stops, strict=True):
-        board += reel[stop]
-    return board
 
 
 def _off_the_strips(scene: SpinScene, record: SpinRecord, index: int, drop: Drop, world: World) -> list[World]:
     """Note a first board that its stops do not show: by another strip set, another stop, or other symbols."""
     tables = scene.tables
     others = [number for number in range(len(tables.strips)) if number != scene.strip_set]
-    shown_by = [number for number in others if _are_stops(scene, number, drop) and _board_at(scene, number, drop.stops) == drop.symbols]
+    shown_by = [number for number in others if tables.are_stops(number, drop.stops) and tables.board_at(number, drop.stops) == drop.symbols]
     if shown_by:
         if len(scene.strip_sets) == 1:
             start = record.start[0] if record.start else index
@@ -121,7 +109,7 @@ def _off_the_strips(scene: SpinScene, record: SpinRecord, index: int, drop: Drop
         scene.strip_set = shown_by[0]
         return _first_values(scene, [world], index, drop)
     windows, rows = tables.windows[scene.strip_set], tables.rows
-    wanted = _board_at(scene, scene.strip_set, drop.stops)
+    wanted = tables.board_at(scene.strip_set, drop.stops)
     tops: list[list[int]] = []
     for reel, stop in enumerate(drop.stops):
         column = drop.symbols[reel * rows : (reel + 1) * rows]

@@ -1,12 +1,22 @@
 """Where the referee writes down what it finds; whether a fault cost money is often known only when its spin is at rest."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from replay.verdict import Finding, Severity
 
-__all__ = ["Notebook", "settled_options"]
+__all__ = ["Notebook", "distinct_values", "note", "settled_options"]
 
 Weight = Literal["money", "integrity", "warning", "open"]
+
+
+def note(
+    code: str, severity: Severity, index: int, spin: int, where: str, *, what: str, want: object, got: object, assumption: str | None = None
+) -> Finding:
+    """Return a finding about one event of a spin; `where` is within the spin, "" for the spin itself."""
+    place = f"spin {spin}" + (f", {where}" if where else "")
+    message = f"{what} of {place}: want {want}, got {got}"
+    return Finding(code, severity, index, spin, place, str(want), str(got), message, assumption)
 
 
 class Notebook:
@@ -24,12 +34,10 @@ class Notebook:
 
         `where` is within the spin, "" for the spin itself. A weight of `open` is decided by `close_spin`.
         """
-        place = f"spin {self.spin_index}" + (f", {where}" if where else "")
         severity: Severity = "integrity" if weight == "open" else weight
-        message = f"{what} of {place}: want {want}, got {got}"
         if weight == "open":
             self._open.append(len(self.findings))
-        self.findings.append(Finding(code, severity, index, self.spin_index, place, str(want), str(got), message, assumption))
+        self.findings.append(note(code, severity, index, self.spin_index, where, what=what, want=want, got=got, assumption=assumption))
         return len(self.findings) - 1
 
     @property
@@ -47,6 +55,11 @@ class Notebook:
     def raise_to_money(self, number: int) -> None:
         """Make finding `number` one about money: what was paid depends on it."""
         self.findings[number] = self.findings[number]._replace(severity="money")
+
+
+def distinct_values(values: Sequence[int]) -> tuple[int, ...]:
+    """Return `values` in their order, each once."""
+    return tuple(dict.fromkeys(values))
 
 
 def settled_options(recorded: int, options: tuple[int, ...] | None) -> tuple[tuple[int, ...], bool]:

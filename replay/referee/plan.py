@@ -1,6 +1,5 @@
 """What the rules make of a spin at rest, for each board and each sum of wins that it may hang on."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from replay.referee.board import SpinBoards
@@ -10,7 +9,7 @@ from replay.referee.standing import Options
 from replay.referee.tables import RefereeTables
 from replay.referee.world import UNKNOWN_VALUE, SpinScene, World
 
-__all__ = ["Plan", "distinct_values", "plan_award", "plan_of", "plans_at_rest"]
+__all__ = ["Plan", "plan_award", "plan_of", "plans_at_rest"]
 
 
 class Plan(NamedTuple):
@@ -32,11 +31,6 @@ class Plan(NamedTuple):
     def prize_minor(self, bet_minor: int) -> int:
         """Return the scatter prize in minor units."""
         return win_amount(self.prize_pay_x100, self.prize_multiplier, bet_minor)
-
-
-def distinct_values(values: Sequence[int]) -> tuple[int, ...]:
-    """Return `values` in their order, each once."""
-    return tuple(dict.fromkeys(values))
 
 
 def plan_of(

@@ -9,8 +9,8 @@ from replay.referee.board import SpinBoards
 from replay.referee.cap import CapOutcome, check_cap
 from replay.referee.doubt import is_heart_in_doubt
 from replay.referee.grammar import SpinRecord
-from replay.referee.notebook import settled_options
-from replay.referee.plan import Plan, distinct_values, plan_award, plan_of, plans_at_rest
+from replay.referee.notebook import distinct_values, settled_options
+from replay.referee.plan import Plan, plan_award, plan_of, plans_at_rest
 from replay.referee.scatter_pays import cap_award, win_amount
 from replay.referee.standing import Options, Standing
 from replay.referee.trigger import check_trigger

@@ -11,8 +11,7 @@ from engines.games.moonlight_princess.rules import Rules
 from engines.rules import GameRules
 from replay.referee.board import walk_boards
 from replay.referee.grammar import SpinRecord, split_spins
-from replay.referee.notebook import Notebook
-from replay.referee.plan import distinct_values
+from replay.referee.notebook import Notebook, distinct_values
 from replay.referee.rest import check_rest
 from replay.referee.spin_start import check_start
 from replay.referee.standing import Standing

@@ -2,8 +2,8 @@
 
 from engines.game_events import FeatureTrigger
 from replay.referee.grammar import SpinRecord
-from replay.referee.notebook import settled_options
-from replay.referee.plan import Plan, distinct_values
+from replay.referee.notebook import distinct_values, settled_options
+from replay.referee.plan import Plan
 from replay.referee.standing import Standing
 from replay.referee.world import SpinScene
 

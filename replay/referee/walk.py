@@ -12,7 +12,7 @@ from replay.verdict import Finding
 __all__ = ["KINDS", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
 
 # The kind in a rules file to the module whose `walk_events` knows it.
-KINDS = {"scatter_pays": "replay.referee.sequence"}
+KINDS = {"lines": "replay.referee.lines_walk", "scatter_pays": "replay.referee.sequence"}
 
 Events = Sequence[tuple[int, GameEvent]]
 
@@ -80,5 +80,7 @@ def _others_of(rules_hash: str) -> dict[tuple[str, int], GameRules]:
 def _is_gone(finding: Finding, before: list[Finding], after: list[Finding]) -> bool:
     if any(other.event_index == finding.event_index and other.code == finding.code for other in after):
         return False
-    spin = finding.spin_index
-    return sum(other.spin_index == spin for other in after) < sum(other.spin_index == spin for other in before)
+    faults_before, faults_after = (
+        sum(other.spin_index == finding.spin_index and other.severity != "warning" for other in found) for found in (before, after)
+    )
+    return faults_after < faults_before

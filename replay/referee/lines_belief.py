@@ -1,0 +1,113 @@
+"""A belief about a round of win lines and Moons: where it stands, what is owed next, what has been paid."""
+
+from typing import Any, NamedTuple
+
+from replay.referee.lines import LineWin
+from replay.referee.lines_tables import LinesRound
+from replay.referee.notebook import note
+from replay.referee.scatter_pays import cap_award
+from replay.verdict import Finding, Severity
+
+__all__ = ["UNKNOWN_VALUE", "Owed", "RoundBelief", "fault", "pay_out", "raise_to_money", "wanted_kind"]
+
+UNKNOWN_VALUE = -1  # of a Moon whose value no board tells
+
+
+class Owed(NamedTuple):
+    """What a spin has still to write after its drop: a line win, a prize or a trigger."""
+
+    kind: str  # of the event
+    which: str = ""  # of a prize
+    pay_x100: int = 0
+    moons: int = 0
+    win: LineWin | None = None
+
+
+class RoundBelief(NamedTuple):
+    """What is believed of a round after some of its events; money in minor units."""
+
+    moons: tuple[int, ...]  # the values of the Moons that lie, by cell; 0 for none
+    strip_set: int
+    phase: str = "start"  # what comes: "start", "drop", "rest" (of the spin), "feature" (its end), "done"
+    spin: int = 0
+    left: int | None = 0  # respins left as the game counts; None: as the next spin tells
+    left_right: int = 0  # by the rules; below 0 in a respin that is not owed
+    fresh: tuple[int, ...] = ()  # cells of Moons that one board alone has shown
+    unseen: int = 0  # Moons that are held and that no board has shown; -1: nobody knows how many
+    moons_at_trigger: int = 0
+    in_bonus: bool = False
+    is_over: bool = True  # this spin is the last
+    goes_on: bool = False  # a bonus that should be over is played on, which is reported
+    owed: tuple[Owed, ...] = ()
+    cap_due: tuple[int, int, int] | None = None  # total before, amount, what the cap leaves of it
+    won: int = 0  # of `added`, by line wins
+    added: int = 0  # by the spin, uncut
+    cut: int = 0
+    total: int | None = 0  # before the spin; None after a missing one
+    base: int = 0
+    feature: int = 0
+    told: str = ""  # "spin", "round": its events are taken as they are
+    end: str = ""  # "", "capped", "maybe" (capped), "stopped"
+    is_cap_ignored: bool = False
+    cap_fault: int = -1  # number of the finding that turns to money where more is paid past the cap
+    spin_fault: int = -1  # number of the finding that turns to money where respins are withheld, or one too many wins
+    swap: int = 0  # 1: the event after the next is read first, 2: then the one passed over
+    doubts: int = 0  # about events that are as the rules want
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """The findings made so far, and of beliefs that take as many how unlikely this one is."""
+        return len(self.findings), self.doubts
+
+    def key(self) -> object:
+        """Return what tells it from others, findings apart."""
+        return self[:-2]
+
+
+def fault(
+    belief: RoundBelief,
+    code: str,
+    severity: Severity,
+    index: int,
+    where: str,
+    *,
+    what: str,
+    want: object,
+    got: object,
+    assumption: str | None = None,
+    **changes: Any,
+) -> RoundBelief:
+    """Return a belief with one finding more and with `changes`."""
+    found = note(code, severity, index, belief.spin, where, what=what, want=want, got=got, assumption=assumption)
+    return belief._replace(findings=(*belief.findings, found), **changes)
+
+
+def raise_to_money(belief: RoundBelief, number: int) -> RoundBelief:
+    """Return a belief whose finding `number`, if there is such, is about money."""
+    if not 0 <= number < len(belief.findings):
+        return belief
+    findings = list(belief.findings)
+    findings[number] = findings[number]._replace(severity="money")
+    return belief._replace(findings=tuple(findings))
+
+
+def pay_out(play: LinesRound, belief: RoundBelief, amount: int, *, is_win: bool) -> RoundBelief:
+    """Return a belief after a win or prize of `amount`: the cap is due where it reaches or passes it."""
+    if amount <= 0:
+        return belief
+    due = None
+    if play.tables.is_capped and not belief.is_cap_ignored and belief.total is not None:
+        before = belief.added + (0 if play.tables.is_cap_by_spin else belief.total)
+        left = cap_award(before, amount, play.cap_minor)
+        due = None if left is None else (before, amount, left)
+    if belief.cap_fault >= 0:
+        belief = raise_to_money(belief, belief.cap_fault)
+    return belief._replace(added=belief.added + amount, won=belief.won + (amount if is_win else 0), cap_due=due)
+
+
+def wanted_kind(belief: RoundBelief) -> str:
+    """Return the kind of the event that comes next, empty after the last."""
+    if belief.phase == "rest":
+        return "cap_hit" if belief.cap_due else belief.owed[0].kind if belief.owed else "spin_ended"
+    return {"start": "spin_started", "drop": "drop", "feature": "feature_ended", "done": ""}[belief.phase]

@@ -1,0 +1,133 @@
+"""What a spin of win lines and Moons pays: its line wins, the cash of Moons and the ladder, and the win cap over all."""
+
+from itertools import combinations
+
+from engines.game_events import CapHit, Prize, Win
+from replay.referee.hold_and_respin import possible_sums
+from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money
+from replay.referee.lines_tables import LinesRound
+from replay.referee.scatter_pays import pay_for_count, win_amount
+
+__all__ = ["after_prize", "after_win", "amount_of", "cap_hits", "prizes", "wins"]
+
+
+def wins(play: LinesRound, belief: RoundBelief, index: int, got: Win) -> list[RoundBelief]:
+    """Return what may be believed after a line win: each value may follow from the recorded or the right ones before it."""
+    tables, bet = play.tables, play.bet_minor
+    right = belief.owed[0].win
+    assert right is not None
+    amount = win_amount(right.pay_x100, 1, bet)
+    numbers = (got.line, got.symbol, got.count, got.cells, got.pay_x100)
+    if numbers == right and got.ways == got.multiplier == 1 and got.win_minor == amount:
+        return [after_win(play, belief, amount)]
+    where = f"line {right.line}"
+    after = belief
+    names = tables.symbol_name
+    wanted: tuple[tuple[str, object, object], ...] = (
+        ("line", right.line, got.line),
+        ("symbol", names(right.symbol), names(got.symbol)),
+        ("cells", list(right.cells), list(got.cells)),
+    )
+    for name, want, value in wanted:
+        if value != want:
+            after = fault(after, f"win_{name}", "integrity", index, where, what=name, want=want, got=value)
+    if got.count not in (right.run, len(got.cells)):
+        after = fault(after, "win_count", "integrity", index, where, what="count", want=right.run, got=got.count)
+    symbols = [symbol for symbol in (right.symbol, got.symbol) if symbol in tables.pays_by_symbol]
+    counts = (right.run, got.count, len(got.cells))
+    pays = {pay_for_count(count, tables.counts, tables.pays_by_symbol[symbol]) for symbol in symbols for count in counts}
+    if got.pay_x100 not in pays:
+        what = "pay in hundredths of the bet"
+        after = fault(after, "win_pay", "money", index, where, what=what, want=right.pay_x100, got=got.pay_x100)
+    for name in ("ways", "multiplier"):
+        if getattr(got, name) != 1:
+            after = fault(after, f"win_{name}", "integrity", index, where, what=name, want=1, got=getattr(got, name))
+    factors = {1, got.multiplier, got.ways, got.multiplier * got.ways}
+    amounts = {win_amount(pay, factor, bet) for pay in {right.pay_x100, got.pay_x100} for factor in factors}
+    if got.win_minor not in amounts:
+        after = fault(after, "win_amount", "money", index, where, what="win in minor units", want=amount, got=got.win_minor)
+    if got.win_minor == amount:
+        return [after_win(play, after, amount)]
+    as_told = raise_to_money(after, len(belief.findings)) if len(after.findings) > len(belief.findings) else after
+    return [after_win(play, after, amount), after_win(play, as_told, got.win_minor)]
+
+
+def after_win(play: LinesRound, belief: RoundBelief, amount: int) -> RoundBelief:
+    """Return a belief after the win that is owed next has been paid with `amount`."""
+    return pay_out(play, belief._replace(owed=belief.owed[1:]), amount, is_win=True)
+
+
+def after_prize(play: LinesRound, belief: RoundBelief, amount: int) -> RoundBelief:
+    """Return a belief after the prize that is owed next has been paid with `amount`."""
+    return pay_out(play, belief._replace(owed=belief.owed[1:]), amount, is_win=False)
+
+
+def amount_of(play: LinesRound, owed: Owed) -> int:
+    """Return a win or prize that is owed in minor units."""
+    return win_amount(owed.pay_x100, 1, play.bet_minor)
+
+
+def prizes(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> list[RoundBelief]:
+    """Return what may be believed after a prize; the sum of the Moons may be right where one of their values is in doubt."""
+    owed, bet = belief.owed[0], play.bet_minor
+    pay = _right_pay(play, belief, owed, got)
+    amount = win_amount(pay, 1, bet)
+    if got.which == owed.which and got.pay_x100 == pay and got.multiplier == 1 and got.prize_minor == amount:
+        return [after_prize(play, belief, amount)]
+    where = f"{owed.which} of {owed.moons} Moons"
+    after = belief
+    is_seeds = False
+    if got.which != owed.which:
+        after = fault(after, "prize_which", "integrity", index, where, what="prize", want=owed.which, got=got.which)
+    if got.pay_x100 != pay:
+        is_seeds = owed.which == "moon_cash" and _is_moon_in_doubt(play, belief, got.pay_x100 - pay)
+        want = f"{pay}, or another value of a Moon that one board alone shows: the seed tells which" if is_seeds else pay
+        severity = "integrity" if is_seeds else "money"
+        hung = "MSP-3" if owed.which == "ladder" else None
+        what = "pay in hundredths of the bet"
+        after = fault(after, "prize_pay", severity, index, where, what=what, want=want, got=got.pay_x100, assumption=hung)  # type: ignore[arg-type]
+    if got.multiplier != 1:
+        after = fault(after, "prize_multiplier", "integrity", index, where, what="multiplier", want=1, got=got.multiplier)
+    amounts = {win_amount(each, factor, bet) for each in (pay, got.pay_x100) for factor in (1, got.multiplier)}
+    if got.prize_minor not in amounts:
+        after = fault(after, "prize_amount", "money", index, where, what="prize in minor units", want=amount, got=got.prize_minor)
+    if got.prize_minor == amount:
+        return [after_prize(play, after, amount)]
+    as_told = after if is_seeds or len(after.findings) == len(belief.findings) else raise_to_money(after, len(belief.findings))
+    return [after_prize(play, after, amount), after_prize(play, as_told, got.prize_minor)]
+
+
+def _right_pay(play: LinesRound, belief: RoundBelief, owed: Owed, got: Prize) -> int:
+    if owed.which != "moon_cash" or -1 not in belief.moons:
+        return owed.pay_x100
+    sums = possible_sums(belief.moons, play.tables.moon_values)
+    return got.pay_x100 if sums is None or got.pay_x100 in sums else min(sums)
+
+
+def _is_moon_in_doubt(play: LinesRound, belief: RoundBelief, difference: int) -> bool:
+    """Return whether another value of a Moon that one board alone shows explains the sum, and leaving Moons out does not."""
+    values = [belief.moons[cell] for cell in belief.fresh]
+    if not any(value + difference in play.tables.moon_values for value in values):
+        return False
+    lying = [moon for moon in belief.moons if moon > 0]
+    return not any(sum(some) == -difference for count in range(1, len(lying)) for some in combinations(lying, count))
+
+
+def cap_hits(play: LinesRound, belief: RoundBelief, index: int, got: CapHit) -> list[RoundBelief]:
+    """Return what may be believed after a `cap_hit` that is due: what follows is forfeited, the round ends."""
+    assert belief.cap_due is not None
+    before, amount, left = belief.cap_due
+    stopped = belief._replace(cap_due=None, owed=(), is_over=True, end="" if play.tables.is_cap_by_spin else "capped")
+    cut = got.uncapped_minor - got.awarded_minor
+    rooms = (left, max(play.cap_minor - got.total_before_minor, 0))
+    wanted = (("total_before_minor", (before,)), ("uncapped_minor", (amount,)), ("awarded_minor", rooms))
+    for name, allowed in wanted:
+        value = getattr(got, name)
+        if value not in allowed:
+            stopped = stopped._replace(end="maybe")
+            stopped = fault(stopped, "cap_hit", "money", index, "win cap", what=f"{name} of the win cap", want=allowed[0], got=value)
+            break
+    cuts = dict.fromkeys((amount - left, cut, amount - got.awarded_minor, *(amount - room for room in rooms)))
+    if len(stopped.findings) == len(belief.findings):
+        return [stopped._replace(cut=amount - left)]
+    return [stopped._replace(cut=each) for each in cuts]

@@ -1,0 +1,163 @@
+"""One round of win lines and Moons from the first event to the last, held against the rules; the random numbers are never seen.
+
+A right round is followed once, event by event. Where one departs from the rules, the least that must be wrong for the
+record to be as it is gives the findings (`explanation`).
+"""
+
+from collections.abc import Sequence
+
+from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
+from engines.games.moon_spell.rules import Rules
+from engines.rules import GameRules
+from replay.referee.explanation import least_explanations
+from replay.referee.lines_belief import RoundBelief, wanted_kind
+from replay.referee.lines_doubt import lacking, needless, other_ends
+from replay.referee.lines_drop import first_drops, respin_drops
+from replay.referee.lines_pays import cap_hits, prizes, wins
+from replay.referee.lines_spin import feature_ends, spin_ends, spin_starts, triggers
+from replay.referee.lines_tables import LinesRound, lines_tables_of
+from replay.referee.lines_told import told_steps
+from replay.referee.notebook import distinct_values, note
+from replay.referee.walk import RoundTotals, RoundWalk
+from replay.verdict import Finding
+
+__all__ = ["walk_events"]
+
+AHEAD_MAX = 8
+Placed = tuple[int, GameEvent]
+
+
+def walk_events(events: Sequence[Placed], rules: GameRules, mode: str, bet_minor: int, is_complete: bool) -> RoundWalk:
+    """Return what a round of a game of win lines departs from and what its settlement may say; see `walk_round`."""
+    assert isinstance(rules, Rules)
+    tables = lines_tables_of(rules)
+    walk = _Walk(LinesRound(tables, mode, bet_minor), events, is_complete=is_complete)
+    start = RoundBelief(tables.no_values, tables.base_set)
+    end = walk.plain(start)
+    ends = [end] if end is not None else least_explanations(start, walk.steps, walk.is_end, len(events))
+    findings = sorted([*ends[0].findings, *_warnings(walk.play, events)], key=lambda finding: finding.event_index)
+    return RoundWalk(findings, _totals(ends, events))
+
+
+class _Walk:
+    """The events of one round, and what may be believed after each."""
+
+    def __init__(self, play: LinesRound, events: Sequence[Placed], *, is_complete: bool) -> None:
+        self.play, self.events, self.is_complete = play, events, is_complete
+
+    def is_end(self, belief: RoundBelief) -> bool:
+        """Return whether a round may end here; one in play also before a spin, and before the end of its bonus is written."""
+        if belief.phase == "done" or (belief.told == "round" and belief.phase == "start"):
+            return True
+        return not self.is_complete and belief.phase in ("start", "feature")
+
+    def plain(self, belief: RoundBelief) -> RoundBelief | None:
+        """Return the belief after a round without a fault, None where there is one."""
+        for read, (index, event) in enumerate(self.events):
+            if event.kind != wanted_kind(belief):
+                return None
+            after = self._taken(belief, index, event, read + 1, is_plain=True)
+            if not after or after[0].findings:
+                return None
+            belief = after[0]
+        return belief if self.is_end(belief) else None
+
+    def _taken(self, belief: RoundBelief, index: int, event: GameEvent, ahead: int, *, is_plain: bool) -> list[RoundBelief]:
+        """Return what may be believed after an event of the kind that is owed; `ahead` is the place of the one after it."""
+        play = self.play
+        match event:
+            case SpinStarted():
+                return spin_starts(play, belief, index, event)
+            case Drop() if belief.spin:
+                following = [] if is_plain else [each for _, each in self.events[ahead : ahead + AHEAD_MAX]]
+                return respin_drops(play, belief, index, event, following, is_plain=is_plain)
+            case Drop():
+                return first_drops(play, belief, index, event)
+            case Win():
+                return wins(play, belief, index, event)
+            case Prize():
+                return prizes(play, belief, index, event)
+            case FeatureTrigger():
+                return triggers(play, belief, index, event)
+            case CapHit():
+                return cap_hits(play, belief, index, event)
+            case SpinEnded():
+                return spin_ends(play, belief, index, event)
+            case FeatureEnded():
+                return feature_ends(play, belief, index, event)
+        return []
+
+    def steps(self, belief: RoundBelief, read: int) -> list[tuple[int, RoundBelief]]:
+        """Return what may be believed next, after `read` events, with the number of events then read."""
+        if belief.swap:
+            return self._swapped(belief, read)
+        index, event = self._at(read)
+        if belief.told:
+            return told_steps(self.play, belief, read, index, event)
+        found: list[tuple[int, RoundBelief]] = []
+        if event is not None and event.kind == wanted_kind(belief):
+            taken = self._taken(belief, index, event, read + 1, is_plain=False)
+            found = [(read + 1, each) for each in taken]
+            if any(len(each.findings) == len(belief.findings) for each in taken):
+                return found
+        if event is not None:
+            found += self._swapped(belief._replace(swap=1), read)
+            before, after = self._at(read - 1)[1], self._at(read + 1)[1]
+            for each in needless(self.play, belief, (index, event), before, after):
+                found.append((read if each.told == "round" else read + 1, each))
+            found += [(read, each) for each in other_ends(self.play, belief, (index, event), self._next_start(read))]
+        return found + [(read, each) for each in self._lacking(belief, index, event)]
+
+    def _lacking(self, belief: RoundBelief, index: int, event: GameEvent | None) -> list[RoundBelief]:
+        return lacking(self.play, belief, index, event) if wanted_kind(belief) else []
+
+    def _at(self, place: int) -> tuple[int, GameEvent | None]:
+        if 0 <= place < len(self.events):
+            return self.events[place]
+        return (self.events[-1][0] if self.events else -1), None
+
+    def _next_start(self, read: int) -> int:
+        return next((index for index, event in self.events[read:] if event.kind == "spin_started"), self._at(read)[0])
+
+    def _swapped(self, belief: RoundBelief, read: int) -> list[tuple[int, RoundBelief]]:
+        """Return the belief that two events changed places: the later one fits here, then the earlier one."""
+        first = belief.swap == 1
+        index, event = self._at(read + 1 if first else read - 1)
+        if event is None or belief.told or event.kind != wanted_kind(belief):
+            return []
+        taken = self._taken(belief, index, event, read + 1, is_plain=True)
+        if not taken or len(taken[0].findings) > len(belief.findings):
+            return []
+        if not first:
+            return [(read + 1, taken[0]._replace(swap=0))]
+        index, passed = self._at(read)
+        assert passed is not None
+        want, got = f"{event.kind} before {passed.kind}", f"{passed.kind} at index {index}"
+        found = note("event_order", "integrity", index, belief.spin, f"event {passed.kind}", what="order", want=want, got=got)
+        return [(read + 1, taken[0]._replace(swap=2, findings=(*taken[0].findings, found)))]
+
+
+def _warnings(play: LinesRound, events: Sequence[Placed]) -> list[Finding]:
+    """Return a warning where a round that no cap cuts wins more than the published maximum."""
+    if play.tables.is_capped:
+        return []
+    for index, event in events:
+        if isinstance(event, SpinEnded) and event.total_minor > play.cap_minor:
+            spin = sum(isinstance(each, SpinStarted) for at, each in events if at < index) - 1
+            want, got = f"at most {play.cap_minor}, the published maximum", event.total_minor
+            what = "total of the round in minor units"
+            return [note("above_maximum", "warning", index, spin, "spin_ended", what=what, want=want, got=got, assumption="MSP-2")]
+    return []
+
+
+def _totals(ends: list[RoundBelief], events: Sequence[Placed]) -> RoundTotals:
+    words = {"": ("played",), "capped": ("capped",), "maybe": ("capped", "played"), "stopped": ("played",)}
+    ended = tuple(dict.fromkeys(word for end in ends for word in words[end.end]))
+    if not events or any(end.total is None for end in ends):
+        return RoundTotals(ended, (), distinct_values([end.base for end in ends]), ())
+    told = [event.total_minor for _, event in events if isinstance(event, FeatureEnded)]
+    totals = distinct_values([end.total for end in ends if end.total is not None])
+    bases = distinct_values([end.base for end in ends])
+    features = [end.feature for end in ends] + told[-1:]
+    features += [total - base for total in totals for base in bases if total >= base]
+    return RoundTotals(ended, totals, bases, distinct_values(features))
