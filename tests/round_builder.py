@@ -25,11 +25,25 @@ from engines.game_events import (
     Win,
 )
 from engines.rules import GameRules, load_rules
-from replay.referee.scatter_pays import board_after, board_wins, refill, removed_counts, union_cells, window
+from replay.referee.falling import board_after, refill, removed_counts, union_cells, window
+from replay.referee.scatter_pays import board_wins
 from replay.referee.tables import tables_of
 from replay.referee.world import UNKNOWN_VALUE
 
-__all__ = ["INSTALLED", "PLAYED", "RULES", "RoundBuilder", "events_of", "export_lines", "redigest", "round_facts", "rules_with"]
+__all__ = [
+    "INSTALLED",
+    "PLAYED",
+    "RULES",
+    "Once",
+    "RoundBuilder",
+    "always",
+    "events_of",
+    "export_lines",
+    "once",
+    "redigest",
+    "round_facts",
+    "rules_with",
+]
 
 RULES_FILE = Path(__file__).parents[1] / "engines/games/moonlight_princess/rules-0.1.0.toml"
 INSTALLED = load_rules(RULES_FILE)
@@ -205,15 +219,15 @@ class RoundBuilder:
             removed = self.hooked("removed", union_cells(win["cells"] for win in wins))
             if not removed:
                 break
-            counts = removed_counts(removed, tables.reels, rows)
+            counts = removed_counts(removed, tables.reel_rows)
             shown = [before + count for before, count in zip(shown, counts, strict=True)]
             if self.drop >= self.rules.limits.tumbles or any(a > len(strip) for a, strip in zip(shown, self.strips, strict=True)):
                 is_limited = True
                 break
             new, tops = refill(self.strips, tops, counts)
             new = self.hooked("new_symbols", new)
-            board = board_after(board, removed, new, rows)
-            kept = board_after(values, removed, tuple((UNKNOWN_VALUE,) * count for count in counts), rows)
+            board = board_after(board, removed, new, tables.reel_rows)
+            kept = board_after(values, removed, tuple((UNKNOWN_VALUE,) * count for count in counts), tables.reel_rows)
             values = self._draw(kept, board, [cell for cell, value in enumerate(kept) if value == UNKNOWN_VALUE], allowed)
             self.events.append(Tumble(removed_cells=removed, turned_cells=(), turned_symbols=(), new_symbols=new))
             self.drop += 1

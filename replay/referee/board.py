@@ -1,17 +1,16 @@
 """The boards of one spin: drops against strips, falls and refills, and the tumbles between them."""
 
-from itertools import islice, product
 from typing import NamedTuple
 
 from engines.game_events import Drop, Tumble
+from replay.referee.falling import removed_counts
 from replay.referee.grammar import SpinRecord, Step
-from replay.referee.scatter_pays import board_wins, refill, removed_counts
+from replay.referee.landing import boards_as_drawn, check_drop_form, check_refill, is_shaped
+from replay.referee.scatter_pays import board_wins
 from replay.referee.wins import DropWins, check_wins
-from replay.referee.world import UNKNOWN_VALUE, WORLDS_MAX, SpinScene, World, after_tumble, as_expected, can_tumble, distinct, played_out
+from replay.referee.world import UNKNOWN_VALUE, SpinScene, World, after_tumble, as_expected, can_tumble, distinct, played_out
 
 __all__ = ["SpinBoards", "walk_boards"]
-
-CELLS_NAMED_MAX = 6
 
 
 class SpinBoards(NamedTuple):
@@ -36,7 +35,8 @@ def walk_boards(scene: SpinScene, record: SpinRecord) -> SpinBoards:
             worlds = _fallen_drop(scene, worlds or _as_told(scene, steps[:number], step), step)
         else:
             worlds = _drop_without_tumble(scene, wins, steps[number - 1], step)
-        index_wanted = _check_drop_index(scene, step, index_wanted)
+        check_drop_form(scene, step, index_wanted, "marks")
+        index_wanted += 1
         if worlds:
             scene.boards.append(worlds[0].board)
         _split_at_lost_tumble(scene, worlds, steps, number)
@@ -50,86 +50,21 @@ def walk_boards(scene: SpinScene, record: SpinRecord) -> SpinBoards:
     return SpinBoards(_at_rest(scene, record, wins, worlds, steps), recorded_minor)
 
 
-def _names(scene: SpinScene, symbols: list[int]) -> str:
-    return ", ".join(map(scene.tables.symbol_name, symbols))
-
-
-def _check_drop_index(scene: SpinScene, step: Step, wanted: int) -> int:
-    if step.drop is None:
-        return wanted + 1
-    index, drop = step.drop
-    tables = scene.tables
-    where = f"drop {wanted}"
-    if drop.drop_index != wanted:
-        scene.notebook.add("drop_index", "integrity", index, where, what="drop index", want=wanted, got=drop.drop_index)
-    if drop.marks:
-        scene.notebook.add("marks", "integrity", index, where, what="marks", want="none", got=list(drop.marks))
-    if wanted and drop.stops:
-        scene.notebook.add("stops", "integrity", index, where, what="stops", want="none after a tumble", got=list(drop.stops))
-    if len(drop.symbols) != tables.cell_count or len(drop.values) != tables.cell_count:
-        got = f"{len(drop.symbols)} symbols and {len(drop.values)} values"
-        scene.notebook.add("board_shape", "integrity", index, where, what="board", want=f"{tables.cell_count} cells", got=got)
-    return wanted + 1
-
-
-def _is_shaped(scene: SpinScene, drop: Drop) -> bool:
-    return len(drop.symbols) == len(drop.values) == scene.tables.cell_count
-
-
 def _first_drop(scene: SpinScene, record: SpinRecord, step: Step) -> list[World]:
     tables = scene.tables
-    if step.drop is None:
-        index = step.wins[0][0] if step.wins else step.tumble[0] if step.tumble else record.index_first
-        scene.notebook.add("drop_missing", "integrity", index, "drop 0", what="drop", want="the board as drawn", got="none")
+    drawn = boards_as_drawn(scene, record, step, lambda drop: drop.values)
+    if drawn is None:
         return []
-    index, drop = step.drop
-    if not _is_shaped(scene, drop):
-        return []
+    index, drop = drawn.placed
     shown = (tables.rows,) * tables.reels
-    world = World(drop.symbols, drop.values, drop.stops, shown, 0, 0, True)
-    if not tables.are_stops(scene.strip_set, drop.stops):
-        want = f"{tables.reels} positions on the strips of set {tables.set_name(scene.strip_set)}"
-        scene.notebook.add("stops", "integrity", index, "drop 0", what="stops", want=want, got=list(drop.stops))
-        return _first_values(scene, [world._replace(tops=())], index, drop)
-    if tables.board_at(scene.strip_set, drop.stops) != drop.symbols:
-        return _off_the_strips(scene, record, index, drop, world)
-    return _first_values(scene, [world], index, drop)
-
-
-def _off_the_strips(scene: SpinScene, record: SpinRecord, index: int, drop: Drop, world: World) -> list[World]:
-    """Note a first board that its stops do not show: by another strip set, another stop, or other symbols."""
-    tables = scene.tables
-    others = [number for number in range(len(tables.strips)) if number != scene.strip_set]
-    shown_by = [number for number in others if tables.are_stops(number, drop.stops) and tables.board_at(number, drop.stops) == drop.symbols]
-    if shown_by:
-        if len(scene.strip_sets) == 1:
-            start = record.start[0] if record.start else index
-            want, got = tables.set_name(shown_by[0]), tables.set_name(scene.strip_set)
-            scene.notebook.add("strip_set", "integrity", start, "", what="strip set", want=want, got=got, assumption="MLP-9")
-        scene.strip_set = shown_by[0]
-        return _first_values(scene, [world], index, drop)
-    windows, rows = tables.windows[scene.strip_set], tables.rows
-    wanted = tables.board_at(scene.strip_set, drop.stops)
-    tops: list[list[int]] = []
-    for reel, stop in enumerate(drop.stops):
-        column = drop.symbols[reel * rows : (reel + 1) * rows]
-        tops.append([stop] if column == windows[reel][stop] else [stop, *(at for at, shown in enumerate(windows[reel]) if shown == column)])
-    by_stops = [reel for reel, positions in enumerate(tops) if len(positions) > 1]
-    bad = [cell for cell in range(tables.cell_count) if wanted[cell] != drop.symbols[cell]]
-    if by_stops and all(cell // rows in by_stops for cell in bad):
-        got = ", ".join(f"reel {reel} at {drop.stops[reel]}" for reel in by_stops)
-        want = "stops whose windows are the board: " + ", ".join(f"reel {reel} at {tops[reel][1]}" for reel in by_stops)
-        scene.notebook.add("stops", "open", index, "drop 0", what="stops", want=want, got=got, assumption="ALL-2")
-    else:
-        _note_cells(scene, index, 0, "board_stops", bad, wanted, drop.symbols, "ALL-2")
-    worlds = [world._replace(is_right=bool(by_stops)), world._replace(board=wanted)]
-    others_that_show = product(*(positions[1:] or positions for positions in tops))
-    worlds += [world._replace(tops=stops) for stops in islice(others_that_show, WORLDS_MAX - len(worlds))]
-    if by_stops:
-        by_strips = _with_told_values(scene, worlds[1], drop, (UNKNOWN_VALUE,) * tables.cell_count)
+    worlds = [World(each.board, drop.values, each.tops, shown, 0, 0, each.is_right) for each in drawn.boards]
+    unknown = (UNKNOWN_VALUE,) * tables.cell_count
+    if not drawn.is_in_doubt:
+        return _first_values(scene, worlds, index, drop)
+    if drawn.are_stops_wrong:
         as_shown = _first_values(scene, [each for each in worlds if each.board == drop.symbols], index, drop)
-        return distinct([*as_shown, by_strips])
-    return [_with_told_values(scene, each, drop, (UNKNOWN_VALUE,) * tables.cell_count) for each in worlds]
+        return distinct([*as_shown, _with_told_values(scene, worlds[1], drop, unknown)])
+    return [_with_told_values(scene, each, drop, unknown) for each in worlds]
 
 
 def _with_told_values(scene: SpinScene, world: World, drop: Drop, known: tuple[int, ...]) -> World:
@@ -140,23 +75,6 @@ def _with_told_values(scene: SpinScene, world: World, drop: Drop, known: tuple[i
         for symbol, told, before in zip(world.board, drop.values, known, strict=True)
     ]
     return world._replace(values=tuple(values))
-
-
-def _note_cells(
-    scene: SpinScene,
-    index: int,
-    drop_index: int,
-    code: str,
-    bad: list[int],
-    want: tuple[int, ...],
-    got: tuple[int, ...],
-    assumption: str | None,
-) -> None:
-    named = bad[:CELLS_NAMED_MAX]
-    cells = ", ".join(map(str, named)) + (f" and {len(bad) - len(named)} more" if len(bad) > len(named) else "")
-    where = f"drop {drop_index}, cell{'s' if len(bad) > 1 else ''} {cells}"
-    want_text, got_text = (_names(scene, [board[cell] for cell in named]) for board in (want, got))
-    scene.notebook.add(code, "open", index, where, what="symbols", want=want_text, got=got_text, assumption=assumption)
 
 
 def _first_values(scene: SpinScene, worlds: list[World], index: int, drop: Drop) -> list[World]:
@@ -172,10 +90,10 @@ def _first_values(scene: SpinScene, worlds: list[World], index: int, drop: Drop)
 
 def _as_told(scene: SpinScene, before: list[Step], step: Step) -> list[World]:
     """Return the world of a drop after one that is missing: its board as it is told, after the tumbles that came before."""
-    if step.drop is None or not _is_shaped(scene, step.drop[1]):
+    if step.drop is None or not is_shaped(scene, step.drop[1], step.drop[1].values):
         return []
     tables, drop = scene.tables, step.drop[1]
-    gone = [removed_counts(each.tumble[1].removed_cells, tables.reels, tables.rows) for each in before if each.tumble is not None]
+    gone = [removed_counts(each.tumble[1].removed_cells, tables.reel_rows) for each in before if each.tumble is not None]
     shown = tuple(tables.rows + sum(counts[reel] for counts in gone) for reel in range(tables.reels))
     return [World(drop.symbols, drop.values, (), shown, len(before), 0, True)]
 
@@ -188,7 +106,7 @@ def _fallen_drop(scene: SpinScene, worlds: list[World], step: Step) -> list[Worl
             scene.notebook.add("drop_missing", "integrity", index, "", what="drop", want="the board after the tumble", got="none")
         return worlds
     index, drop = step.drop
-    if not _is_shaped(scene, drop):
+    if not is_shaped(scene, drop, drop.values):
         return worlds
     matched = [world for world in worlds if world.board == drop.symbols]
     if len(matched) == len(worlds):
@@ -199,7 +117,7 @@ def _fallen_drop(scene: SpinScene, worlds: list[World], step: Step) -> list[Worl
         return checked if any(world.is_right for world in checked) else distinct(checked + rights)
     nearest = min(worlds, key=lambda world: sum(a != b for a, b in zip(world.board, drop.symbols, strict=True)))
     bad = [cell for cell in range(len(drop.symbols)) if nearest.board[cell] != drop.symbols[cell]]
-    _note_cells(scene, index, drop.drop_index, "board_fall", bad, nearest.board, drop.symbols, None)
+    scene.note_cells(index, drop.drop_index, "board_fall", bad, nearest.board, drop.symbols, None)
     told = nearest._replace(board=drop.symbols, is_right=False)
     recorded = _with_told_values(scene, told, drop, (UNKNOWN_VALUE,) * len(drop.symbols))
     return distinct([recorded, *(_with_told_values(scene, world, drop, world.values) for world in rights)])
@@ -306,7 +224,7 @@ def _split_at_lost_tumble(scene: SpinScene, worlds: list[World], steps: list[Ste
             continue
         following = [win.cells for win in board_wins(after.board, tables.counts, tables.pays)]
         if following == [win.cells for _, win in step.wins[count:]]:
-            steps.insert(number + 1, Step(None, step.wins[count:], step.tumble, is_inferred=True))
+            steps.insert(number + 1, Step(None, step.wins[count:], tumble=step.tumble, is_inferred=True))
             steps[number] = step
             step.wins, step.tumble = step.wins[:count], None
             return
@@ -364,25 +282,9 @@ def _check_tumble(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], 
 
 
 def _check_refill(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], where: str) -> None:
-    index, tumble = placed
-    tables = scene.tables
-    wanted = []
-    for world, removal in zip(wins.worlds, wins.removals, strict=True):
-        if not world.tops:
-            return
-        for removed in (tumble.removed_cells, removal, wins.recorded) if removal != tumble.removed_cells else (removal,):
-            counts = removed_counts(removed, tables.reels, tables.rows)
-            new = refill(tables.strips[scene.strip_set], world.tops, counts)[0]
-            if new == tumble.new_symbols:
-                return
-            wanted.append(new)
-    want, got = wanted[0], tumble.new_symbols
-    bad = [reel for reel in range(max(len(want), len(got))) if want[reel : reel + 1] != got[reel : reel + 1]]
-    want_text, got_text = (
-        "; ".join(f"reel {reel}: {_names(scene, list(new[reel])) or 'nothing'}" for reel in bad if reel < len(new)) or f"{len(new)} reels"
-        for new in (want, got)
-    )
-    scene.notebook.add("refill", "open", index, where, what="new symbols", want=want_text, got=got_text, assumption="ALL-3")
+    told = placed[1].removed_cells
+    removals = [(told, removal, wins.recorded) if removal != told else (told,) for removal in wins.removals]
+    check_refill(scene, placed, where, [world.tops for world in wins.worlds], removals)
 
 
 def _at_rest(scene: SpinScene, record: SpinRecord, wins: DropWins, worlds: list[World], steps: list[Step]) -> list[World]:

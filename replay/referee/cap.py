@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.game_events import CapHit
+from replay.referee.amounts import cap_award
 from replay.referee.notebook import Notebook
-from replay.referee.scatter_pays import cap_award
 from replay.referee.standing import Options
 
-__all__ = ["CapOutcome", "check_cap"]
+__all__ = ["CapOutcome", "check_cap", "past_the_cap"]
 
 
 class CapOutcome(NamedTuple):
@@ -91,3 +91,11 @@ def _check_recorded(
         )
     cuts = {cut_told, *(amount - room for (_, amount) in hits for room in (*rooms, event.awarded_minor))}
     return CapOutcome("yes", tuple(cuts), (event.awarded_minor, *hits.values()), is_faulty=True, fault=number)
+
+
+def past_the_cap(recorded: tuple[int, CapHit] | None, wins: tuple[int, ...]) -> CapOutcome:
+    """Return the outcome in a spin that should not be played, which is reported: no rule says what its cap is."""
+    if recorded is None:
+        return CapOutcome("no", (0,), wins)
+    cut = recorded[1].uncapped_minor - recorded[1].awarded_minor
+    return CapOutcome("maybe", (0, cut), (*wins, recorded[1].awarded_minor), is_faulty=True)

@@ -1,42 +1,42 @@
 """What the referee looks up in the rules of every game, laid out once for all rounds that are played by them."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from engines.rules import GameRules
-from replay.referee.scatter_pays import window
+from replay.referee.falling import Board, reel_numbers, window
 
 __all__ = ["GameTables", "kept_tables"]
 
 TABLES_MAX = 64
-
-R = TypeVar("R", bound=GameRules)
-T = TypeVar("T", bound="GameTables")
 
 
 class GameTables:
     """Names, pays, strips and readings of one rules file under one choice of readings."""
 
     def __init__(self, rules: GameRules) -> None:
+        self.game_rules = rules
+        self.reel_rows = rules.reel_rows
+        self.reels, self.cell_count = len(self.reel_rows), sum(self.reel_rows)
+        self.reel_of_cell = reel_numbers(self.reel_rows)
+        self.no_values = (0,) * self.cell_count
         self.names = [symbol.name for symbol in rules.symbols]
-        self.pays = tuple((index, symbol.pays_x100) for index, symbol in enumerate(rules.symbols) if symbol.role == "paying")
+        self.pays = tuple((index, rules.pays_x100_of(index)) for index, symbol in enumerate(rules.symbols) if symbol.role == "paying")
         self.pays_by_symbol = dict(self.pays)
         self.set_names = [strip_set.name for strip_set in rules.strip_sets]
-        heights = rules.reel_rows
-        self.cell_count = sum(heights)
-        self.no_values = (0,) * self.cell_count
-        sets = range(len(rules.strip_sets))
-        self.strips = tuple(tuple(tuple(rules.strip(number, reel)) for reel in range(len(heights))) for number in sets)
+        reels, sets = range(self.reels), range(len(rules.strip_sets))
+        self.strips = tuple(tuple(tuple(rules.strip(number, reel)) for reel in reels) for number in sets)
         self.windows = tuple(
-            tuple(tuple(window(strip, stop, rows) for stop in range(len(strip))) for strip, rows in zip(strips, heights, strict=True))
+            tuple(
+                tuple(window(strip, stop, rows) for stop in range(len(strip))) for strip, rows in zip(strips, self.reel_rows, strict=True)
+            )
             for strips in self.strips
         )
         self.readings = {reading.name: reading.value for reading in rules.readings}
-        self._rules = rules
 
     def symbol_of_role(self, role: str) -> int:
-        """Return the index of the one symbol of `role`."""
-        return next(index for index, symbol in enumerate(self._rules.symbols) if symbol.role == role)
+        """Return the first symbol of a role; StopIteration where there is none."""
+        return next(index for index, symbol in enumerate(self.game_rules.symbols) if symbol.role == role)
 
     def symbol_name(self, symbol: int) -> str:
         """Return the name of a symbol, its number where the rules know none such."""
@@ -47,33 +47,33 @@ class GameTables:
         return self.set_names[strip_set] if 0 <= strip_set < len(self.set_names) else f"set {strip_set}"
 
     def are_stops(self, strip_set: int, stops: tuple[int, ...]) -> bool:
-        """Return whether `stops` is a position on each strip of a set."""
+        """Return whether `stops` are one position on each strip of a set."""
         windows = self.windows[strip_set]
         return len(stops) == len(windows) and all(0 <= stop < len(reel) for stop, reel in zip(stops, windows, strict=True))
 
-    def board_at(self, strip_set: int, stops: tuple[int, ...]) -> tuple[int, ...]:
+    def board_at(self, strip_set: int, stops: tuple[int, ...]) -> Board:
         """Return the board that the strips of a set show at `stops`."""
-        board: tuple[int, ...] = ()
+        board: Board = ()
         for reel, stop in zip(self.windows[strip_set], stops, strict=True):
             board += reel[stop]
         return board
 
     def cap_minor(self, mode: str, bet_minor: int) -> int:
         """Return the win cap of a round, of a spin where the cap is read so; in minor units."""
-        rules = self._rules
-        by_price = self.readings["ALL-1"] == 1 and rules.mode(mode) is not None
-        return rules.cap.multiple * (rules.cost_minor(mode, bet_minor) if by_price else bet_minor)
+        by_price = self.readings["ALL-1"] == 1 and self.game_rules.mode(mode) is not None
+        return self.game_rules.cap.multiple * (self.game_rules.cost_minor(mode, bet_minor) if by_price else bet_minor)
 
 
-_KEPT: dict[int, tuple[GameRules, Any]] = {}
+R = TypeVar("R", bound=GameRules)
+T = TypeVar("T", bound=GameTables)
+_KEPT: dict[int, GameTables] = {}
 
 
 def kept_tables(rules: R, build: Callable[[R], T]) -> T:
     """Return the tables that `build` makes of `rules`, made at the first call and kept for the next rounds."""
     found = _KEPT.get(id(rules))
-    if found is None or found[0] is not rules:
+    if found is None or found.game_rules is not rules:
         if len(_KEPT) >= TABLES_MAX:
             _KEPT.clear()
-        found = _KEPT[id(rules)] = (rules, build(rules))
-    tables: T = found[1]
-    return tables
+        found = _KEPT[id(rules)] = build(rules)
+    return cast(T, found)

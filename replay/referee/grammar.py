@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from engines.game_events import (
     CapHit,
@@ -19,24 +20,18 @@ from engines.game_events import (
 )
 from replay.referee.notebook import Notebook
 
-__all__ = ["SpinRecord", "Step", "split_spins"]
+__all__ = ["Grammar", "SpinRecord", "Step", "split_spins"]
 
 Placed = tuple[int, GameEvent]
 RANKS = {"multiplier_change": 1, "cap_hit": 2, "prize": 3, "feature_trigger": 5, "spin_ended": 6, "feature_ended": 7}
-_AT_REST = frozenset({"multiplier_change", "cap_hit", "prize", "feature_trigger", "spin_ended"})
-FOLLOWING = {
-    "": frozenset({"spin_started"}),  # the start of the round
-    "spin_started": frozenset({"drop"}),
-    "drop": _AT_REST | {"win"},
-    "win": _AT_REST | {"win", "tumble"},
-    "tumble": frozenset({"drop"}),
-    "multiplier_change": _AT_REST - {"multiplier_change"},
-    "cap_hit": frozenset({"prize", "feature_trigger", "spin_ended"}),
-    "prize": frozenset({"cap_hit", "feature_trigger", "spin_ended"}),
-    "feature_trigger": frozenset({"spin_ended"}),
-    "spin_ended": frozenset({"spin_started", "feature_ended"}),
-    "feature_ended": frozenset(),
-}
+
+
+class Grammar(NamedTuple):
+    """Which kinds of event may stand after each, the start of the round being ""; `in_step` are the kinds that belong to a drop."""
+
+    following: dict[str, frozenset[str]]
+    in_step: frozenset[str] = frozenset({"drop", "win", "tumble"})
+    wild: int = -1  # the symbol that stands for others in wins, -1 where none does
 
 
 @dataclass(slots=True)
@@ -45,6 +40,9 @@ class Step:
 
     drop: tuple[int, Drop] | None = None
     wins: list[tuple[int, Win]] = field(default_factory=list)
+    cap: tuple[int, CapHit] | None = None  # where each win is held against the cap
+    cap_after: int = -1  # the win it stands after
+    change: tuple[int, MultiplierChange] | None = None  # where each win step has its multiplier
     tumble: tuple[int, Tumble] | None = None
     is_inferred: bool = False  # a step whose drop is missing together with the tumble before it
 
@@ -65,14 +63,15 @@ class SpinRecord:
     feature_ended: tuple[int, FeatureEnded] | None = None
     prize_extra_minor: int = 0  # of prizes beside the first
     rank: int = 0
+    is_disorder_noted: bool = False  # that its drops go on after what comes at rest: one event too early puts all out of order
     index_last: int = 0
 
 
-def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord]:
+def split_spins(events: Sequence[Placed], notebook: Notebook, grammar: Grammar) -> list[SpinRecord]:
     """Return the spins of a round; an event out of place is a finding and is kept in the place of its kind if that is free."""
     spins: list[SpinRecord] = []
     before: Placed | None = None
-    for placed in _in_order(events, notebook):
+    for placed in _in_order(events, notebook, grammar):
         index, event = placed
         spin = spins[-1] if spins else None
         if before is not None and event.kind == before[1].kind and event.kind != "win" and event == before[1]:
@@ -85,29 +84,30 @@ def split_spins(events: Sequence[Placed], notebook: Notebook) -> list[SpinRecord
             notebook.spin_index = len(spins)
             notebook.add("spin_started_missing", "integrity", index, "", what="first event", want="spin_started", got=event.kind)
             spins.append(SpinRecord(index))
-            _place(spins[-1], placed, notebook)
+            _place(spins[-1], placed, notebook, grammar)
         else:
             notebook.spin_index = len(spins) - 1
-            _place(spin, placed, notebook)
+            _place(spin, placed, notebook, grammar)
         spins[-1].index_last = index
     return spins
 
 
-def _faults(kinds: Sequence[str]) -> int:
-    return sum([after not in FOLLOWING[before] for before, after in pairwise(kinds)])
-
-
-def _in_order(events: Sequence[Placed], notebook: Notebook) -> Sequence[Placed]:
+def _in_order(events: Sequence[Placed], notebook: Notebook, grammar: Grammar) -> Sequence[Placed]:
     """Return the events with neighbours that changed places put right, which is a finding for each pair."""
+    following = grammar.following
+
+    def faults(some: Sequence[str]) -> int:
+        return sum([after not in following[before] for before, after in pairwise(some)])
+
     kinds = ["", *(event.kind for _, event in events)]
-    if _faults(kinds) < 2:
+    if faults(kinds) < 2:
         return events
     ordered = [events[0], *events]  # numbered as `kinds`
     for place in range(1, len(kinds) - 1):
         first, end = max(place - 2, 0), place + 4
         swapped = [*kinds[first:place], kinds[place + 1], kinds[place], *kinds[place + 2 : end]]
-        if kinds[place + 1] not in FOLLOWING[kinds[place]] and _faults(kinds[first:end]) > 1 and not _faults(swapped):
-            if kinds[place : place + 3] == ["tumble", "win", "drop"] and _is_won_on(ordered[place + 1], ordered[place + 2]):
+        if kinds[place + 1] not in following[kinds[place]] and faults(kinds[first:end]) > 1 and not faults(swapped):
+            if kinds[place : place + 3] == ["tumble", "win", "drop"] and _is_won_on(ordered[place + 1], ordered[place + 2], grammar):
                 continue
             notebook.spin_index = max(kinds[: place + 1].count("spin_started") - 1, 0)
             _misplaced(notebook, ordered[place], f"{kinds[place + 1]} before {kinds[place]}")
@@ -116,20 +116,20 @@ def _in_order(events: Sequence[Placed], notebook: Notebook) -> Sequence[Placed]:
     return ordered[1:]
 
 
-def _is_won_on(win: Placed, drop: Placed) -> bool:
+def _is_won_on(win: Placed, drop: Placed, grammar: Grammar) -> bool:
     """Return whether a win's cells hold its symbol on the board of a drop."""
     assert isinstance(win[1], Win)
     assert isinstance(drop[1], Drop)
     held = {drop[1].symbols[cell] for cell in win[1].cells if cell < len(drop[1].symbols)}
-    return held == {win[1].symbol}
+    return held - {grammar.wild} == {win[1].symbol}
 
 
-def _is_owed(spin: SpinRecord, win: Win) -> bool:
+def _is_owed(spin: SpinRecord, win: Win, grammar: Grammar) -> bool:
     """Return whether a win that came too late is one that the spin's last board has and its wins have not."""
     step = spin.steps[-1] if spin.steps else None
     if step is None or step.drop is None or step.tumble is not None:
         return False
-    return _is_won_on((-1, win), step.drop) and all(other.symbol != win.symbol for _, other in step.wins)
+    return _is_won_on((-1, win), step.drop, grammar) and all(other.symbol != win.symbol for _, other in step.wins)
 
 
 def _misplaced(notebook: Notebook, placed: Placed, want: str) -> None:
@@ -137,16 +137,20 @@ def _misplaced(notebook: Notebook, placed: Placed, want: str) -> None:
     notebook.add("event_order", "integrity", index, f"event {event.kind}", what="order", want=want, got=f"{event.kind} at index {index}")
 
 
-def _place(spin: SpinRecord, placed: Placed, notebook: Notebook) -> None:
+def _place(spin: SpinRecord, placed: Placed, notebook: Notebook, grammar: Grammar) -> None:
     event = placed[1]
-    if isinstance(event, (Drop, Win, Tumble)):
+    if event.kind in grammar.in_step:
         if spin.ended is not None:
             _misplaced(notebook, placed, "spin_started or feature_ended")
-            if isinstance(event, Win) and _is_owed(spin, event):
+            if isinstance(event, Win) and _is_owed(spin, event, grammar):
                 _place_in_step(spin, placed)
             return
         if spin.rank:
-            _misplaced(notebook, placed, "drops, wins and tumbles before what comes at rest")
+            if not spin.is_disorder_noted:
+                _misplaced(notebook, placed, "drops, wins and tumbles before what comes at rest")
+            spin.is_disorder_noted = True
+        elif _is_late(spin, event):
+            _misplaced(notebook, placed, "one of its kind for a drop, and wins before what follows from them")
         _place_in_step(spin, placed)
         return
     rank = RANKS[event.kind]
@@ -168,10 +172,39 @@ def _place_in_step(spin: SpinRecord, placed: Placed) -> None:
         return
     if not spin.steps or spin.steps[-1].tumble is not None:
         spin.steps.append(Step())
-    if isinstance(event, Win):
-        spin.steps[-1].wins.append((index, event))
-    elif isinstance(event, Tumble):
-        spin.steps[-1].tumble = (index, event)
+    step = spin.steps[-1]
+    if isinstance(event, Win) and _is_of_next_drop(step, event):
+        step = Step(is_inferred=True)
+        spin.steps.append(step)
+    match event:
+        case Win():
+            step.wins.append((index, event))
+        case Tumble():
+            step.tumble = (index, event)
+        case MultiplierChange():
+            step.change = step.change or (index, event)
+        case CapHit():
+            if step.cap is None:
+                step.cap, step.cap_after = (index, event), step.wins[-1][0] if step.wins else -1
+        case _:
+            pass
+
+
+def _is_late(spin: SpinRecord, event: GameEvent) -> bool:
+    """Return whether an event of a drop stands after what follows from it, or is the second of its kind."""
+    step = spin.steps[-1] if spin.steps else None
+    if step is None or step.tumble is not None:
+        return False
+    is_second = (isinstance(event, CapHit) and step.cap is not None) or (isinstance(event, MultiplierChange) and step.change is not None)
+    return is_second or (isinstance(event, Win) and step.change is not None and not _is_of_next_drop(step, event))
+
+
+def _is_of_next_drop(step: Step, win: Win) -> bool:
+    """Return whether a win after a change of the multiplier is one of the next drop: it has the new multiplier, those before the old."""
+    if step.change is None or not step.wins:
+        return False
+    change = step.change[1]
+    return step.wins[-1][1].multiplier == change.from_multiplier != change.to_multiplier == win.multiplier
 
 
 def _is_taken(spin: SpinRecord, placed: Placed, rank: int) -> bool:

@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
+from replay.referee.amounts import cap_award
 from replay.referee.lines import LineWin
 from replay.referee.lines_tables import LinesRound
 from replay.referee.notebook import note
-from replay.referee.scatter_pays import cap_award
 from replay.verdict import Finding, Severity
 
 __all__ = ["UNKNOWN_VALUE", "Owed", "RoundBelief", "fault", "pay_out", "raise_to_money", "wanted_kind"]

@@ -3,10 +3,11 @@
 from itertools import combinations
 
 from engines.game_events import CapHit, Prize, Win
+from replay.referee.amounts import win_amount
 from replay.referee.hold_and_respin import possible_sums
 from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money
 from replay.referee.lines_tables import LinesRound
-from replay.referee.scatter_pays import pay_for_count, win_amount
+from replay.referee.scatter_pays import pay_for_count
 
 __all__ = ["after_prize", "after_win", "amount_of", "cap_hits", "prizes", "wins"]
 

@@ -1,12 +1,12 @@
 """Spins of win lines and Moons whose events are taken as they are, since no rule says what should stand there; amounts still add up."""
 
 from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
+from replay.referee.amounts import win_amount
 from replay.referee.hold_and_respin import moon_count
 from replay.referee.lines_belief import RoundBelief, fault, pay_out
 from replay.referee.lines_doubt import lacking
 from replay.referee.lines_spin import feature_ends, spin_ends, with_respins
 from replay.referee.lines_tables import LinesRound
-from replay.referee.scatter_pays import win_amount
 
 __all__ = ["told_steps"]
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from replay.verdict import Finding, Severity
 
-__all__ = ["Notebook", "distinct_values", "note", "settled_options"]
+__all__ = ["Notebook", "Weight", "distinct_values", "note", "settled_options"]
 
 Weight = Literal["money", "integrity", "warning", "open"]
 

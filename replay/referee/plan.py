@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from replay.referee.amounts import cap_award, win_amount
 from replay.referee.board import SpinBoards
 from replay.referee.grammar import SpinRecord
-from replay.referee.scatter_pays import cap_award, hearts_sum, win_amount
+from replay.referee.scatter_pays import hearts_sum
 from replay.referee.standing import Options
 from replay.referee.tables import RefereeTables
 from replay.referee.world import UNKNOWN_VALUE, SpinScene, World

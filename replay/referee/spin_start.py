@@ -3,14 +3,14 @@
 from engines.game_events import SpinStarted
 from replay.referee.grammar import SpinRecord
 from replay.referee.notebook import Notebook, settled_options
+from replay.referee.reel_tables import ReelTables
 from replay.referee.standing import Options, Standing
-from replay.referee.tables import RefereeTables
 
 __all__ = ["check_start"]
 
 
 def check_start(
-    tables: RefereeTables,
+    tables: ReelTables,
     notebook: Notebook,
     record: SpinRecord,
     following: SpinRecord | None,
@@ -32,13 +32,15 @@ def check_start(
     index, start = record.start
     spin = _check_number(notebook, index, start, following, standing, spin)
     want_part = "free" if spin else "base"
-    wanted = (("part", want_part), ("multiplier", 1), ("meter", 0), ("highlighted_cells", ()))
+    wanted = (("part", want_part), ("multiplier", tables.start_multiplier(spin)), ("meter", 0), ("highlighted_cells", ()))
     for name, want in wanted:
         got = getattr(start, name)
         if got != want:
-            notebook.add(name, "integrity", index, "spin_started", what=name, want=want or "none", got=got)
+            notebook.add(
+                name, "open" if name == "multiplier" else "integrity", index, "spin_started", what=name, want=want or "none", got=got
+            )
     _check_carried(notebook, index, start, standing, spin)
-    return spin, _check_strip_set(tables, notebook, index, start, allowed, mode if spin == 0 else "free")
+    return spin, _check_strip_set(tables, notebook, index, start, allowed, tables.set_assumption(mode, spin))
 
 
 def _clear_doubt(standing: Standing, cap_minor: int) -> None:
@@ -50,7 +52,7 @@ def _clear_doubt(standing: Standing, cap_minor: int) -> None:
             standing.is_over_reported = True
 
 
-def _check_owed(tables: RefereeTables, notebook: Notebook, record: SpinRecord, standing: Standing) -> None:
+def _check_owed(tables: ReelTables, notebook: Notebook, record: SpinRecord, standing: Standing) -> None:
     if standing.is_over_reported:
         standing.spins_left = None
         standing.free_unowed += 1
@@ -59,7 +61,7 @@ def _check_owed(tables: RefereeTables, notebook: Notebook, record: SpinRecord, s
     left = standing.spins_left
     if standing.over == "capped":
         code, want, hung = "after_cap", "no spin after the cap", "ALL-1"
-    elif standing.over == "limit" or (standing.free_played >= tables.rules.limits.free_spins and left and all(left)):
+    elif standing.over == "limit" or (standing.free_played >= tables.limits.free_spins and left and all(left)):
         code, want, hung = "limit_ignored", "no spin past a technical limit", "ALL-5"
     elif left is not None and not any(left):
         code, want, hung = "spin_unowed", "no spin more", None
@@ -121,14 +123,13 @@ def _check_carried(notebook: Notebook, index: int, start: SpinStarted, standing:
 
 
 def _check_strip_set(
-    tables: RefereeTables, notebook: Notebook, index: int, start: SpinStarted, allowed: tuple[int, ...], mode: str
+    tables: ReelTables, notebook: Notebook, index: int, start: SpinStarted, allowed: tuple[int, ...], hung: str | None
 ) -> tuple[int, ...]:
     if start.strip_set in allowed:
         return (start.strip_set,)
     want = " or ".join(map(tables.set_name, allowed))
-    assumption = "MLP-7" if tables.is_bought(mode) and mode != "free" else "MLP-9"
     got = tables.set_name(start.strip_set)
-    notebook.add("strip_set", "integrity", index, "spin_started", what="strip set", want=want, got=got, assumption=assumption)
+    notebook.add("strip_set", "integrity", index, "spin_started", what="strip set", want=want, got=got, assumption=hung)
     if 0 <= start.strip_set < len(tables.strips):
         return (start.strip_set, *allowed)
     return allowed if len(allowed) > 1 else allowed * 2

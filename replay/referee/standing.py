@@ -20,7 +20,7 @@ class Standing:
     spin_faults: list[int] = field(default_factory=list)  # findings about spins awarded or played
     free_played: int = 0
     free_unowed: int = 0  # of these, played after the end
-    over: str = ""  # "", "maybe", "capped", "limit", "stopped" (early, with a fault)
+    over: str = ""  # "", "maybe" (capped), "capped", "limit", "open" (by a limit or not), "stopped" (early, with a fault)
     is_over_reported: bool = False
     awards: list[int] = field(default_factory=list)  # recorded, by spin
     awards_taken: list[int] = field(default_factory=list)  # those that the totals went on from

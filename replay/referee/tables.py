@@ -1,28 +1,47 @@
-"""What the referee looks up in the rules of a game that pays anywhere."""
+"""What the referee of a game that pays anywhere looks up in a rules file."""
 
 from engines.games.moonlight_princess.rules import Rules
-from replay.referee.game_tables import GameTables, kept_tables
+from replay.referee.game_tables import kept_tables
+from replay.referee.grammar import Grammar
+from replay.referee.reel_tables import ReelTables
 from replay.referee.scatter_pays import scatter_pay
 
 __all__ = ["RefereeTables", "tables_of"]
 
+_AT_REST = frozenset({"multiplier_change", "cap_hit", "prize", "feature_trigger", "spin_ended"})
+GRAMMAR = Grammar(
+    {
+        "": frozenset({"spin_started"}),
+        "spin_started": frozenset({"drop"}),
+        "drop": _AT_REST | {"win"},
+        "win": _AT_REST | {"win", "tumble"},
+        "tumble": frozenset({"drop"}),
+        "multiplier_change": _AT_REST - {"multiplier_change"},
+        "cap_hit": frozenset({"prize", "feature_trigger", "spin_ended"}),
+        "prize": frozenset({"cap_hit", "feature_trigger", "spin_ended"}),
+        "feature_trigger": frozenset({"spin_ended"}),
+        "spin_ended": frozenset({"spin_started", "feature_ended"}),
+        "feature_ended": frozenset(),
+    }
+)
 
-class RefereeTables(GameTables):
+
+class RefereeTables(ReelTables):
     """The values of one rules file under one choice of readings; build it with `tables_of`."""
 
     def __init__(self, rules: Rules) -> None:
-        super().__init__(rules)
+        super().__init__(rules, rules.limits, rules.free_spins_strip_set)
         self.rules = rules
-        self.reels, self.rows = rules.layout.reels, rules.layout.rows
+        self.grammar = GRAMMAR
+        self.rows = rules.layout.rows
+        self.no_values = (0,) * self.cell_count
         self.counts = rules.pay_counts.counts
-        self.scatter = self.symbol_of_role("scatter")
         self.heart = self.symbol_of_role("heart")
         self.scatter_pays = rules.symbols[self.scatter].pays_x100
         values = rules.heart_values.values
         self.heart_values = [
             frozenset(value for value, weight in zip(values, table.weights, strict=True) if weight) for table in rules.heart_weights
         ]
-        self.free_set = rules.strip_set_index(rules.free_spins_strip_set)
         self.buy_set = rules.strip_set_index(rules.buy.strip_set)
         pairs = zip(rules.buy.scatter_counts, rules.buy.weights, strict=True)
         self.buy_scatters = tuple(count for count, weight in pairs if weight)
@@ -33,6 +52,15 @@ class RefereeTables(GameTables):
     def paid_spin_sets(self, mode: str) -> tuple[int, ...]:
         """Return the strip sets that spin 0 of a round of `mode` may be drawn on."""
         return self.sets_by_mode.get(mode, (self.buy_set,))
+
+    def set_assumption(self, mode: str, spin: int) -> str | None:
+        """Return the assumption that the strip set of a spin hangs on."""
+        return "MLP-7" if spin == 0 and self.is_bought(mode) else "MLP-9"
+
+    def start_multiplier(self, spin: int) -> int:
+        """Return 1: hearts multiply a spin at rest, nothing multiplies it as it starts."""
+        del spin
+        return 1
 
     def is_bought(self, mode: str) -> bool:
         """Return whether a round of `mode` begins with the first board of the buy."""

@@ -1,16 +1,32 @@
 """Free spins: what a spin at rest awards, and how many are left."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from engines.game_events import FeatureTrigger
 from replay.referee.grammar import SpinRecord
 from replay.referee.notebook import distinct_values, settled_options
-from replay.referee.plan import Plan
+from replay.referee.scene import Scene
 from replay.referee.standing import Standing
-from replay.referee.world import SpinScene
 
-__all__ = ["check_trigger"]
+__all__ = ["AtRest", "check_trigger"]
 
 
-def check_trigger(scene: SpinScene, record: SpinRecord, plans: list[Plan], rights: list[Plan], standing: Standing, hit: str) -> None:
+class AtRest(Protocol):
+    """What the award of free spins hangs on, for one board that a spin may rest on."""
+
+    @property
+    def scatters(self) -> int:
+        """The scatters that lie there."""
+
+    @property
+    def spins(self) -> int:
+        """The free spins that they award."""
+
+
+def check_trigger(
+    scene: Scene, record: SpinRecord, plans: Sequence[AtRest], rights: Sequence[AtRest], standing: Standing, hit: str
+) -> None:
     """Check the trigger or retrigger of a spin at rest; `hit` says whether the cap took it, as in `CapOutcome`."""
     spins = distinct_values([plan.spins for plan in plans])
     if hit == "yes":
@@ -24,6 +40,8 @@ def check_trigger(scene: SpinScene, record: SpinRecord, plans: list[Plan], right
             _note_missing(scene, record, plans[0], spins[0], standing)
         return
     index, trigger = record.trigger
+    if trigger.feature != "free_spins":
+        scene.notebook.add("feature", "integrity", index, "trigger", what="feature", want="free_spins", got=trigger.feature)
     if hit == "yes":
         if not standing.is_over_reported:
             want = "none after the cap"
@@ -39,7 +57,7 @@ def check_trigger(scene: SpinScene, record: SpinRecord, plans: list[Plan], right
     _check_fields(scene, index, trigger, plans, tuple(count for count in spins if count), standing)
 
 
-def _note_missing(scene: SpinScene, record: SpinRecord, plan: Plan, spins: int, standing: Standing) -> None:
+def _note_missing(scene: Scene, record: SpinRecord, plan: AtRest, spins: int, standing: Standing) -> None:
     index = record.ended[0] if record.ended else record.index_last
     want = f"{spins} free spins for {plan.scatters} scatters"
     number = scene.notebook.add("trigger_missing", "open", index, "trigger", what="free spins", want=want, got="no feature_trigger")
@@ -48,7 +66,7 @@ def _note_missing(scene: SpinScene, record: SpinRecord, plan: Plan, spins: int, 
         standing.spins_left = distinct_values((*standing.spins_left, *(left + spins for left in standing.spins_left)))
 
 
-def _note_invented(scene: SpinScene, index: int, trigger: FeatureTrigger, plan: Plan, standing: Standing) -> None:
+def _note_invented(scene: Scene, index: int, trigger: FeatureTrigger, plan: AtRest, standing: Standing) -> None:
     hung = "ALL-5" if scene.is_limited else None
     want = f"none for {plan.scatters} scatters" + (" at a technical limit" if scene.is_limited else "")
     got = f"{trigger.spins_awarded} free spins"
@@ -58,12 +76,14 @@ def _note_invented(scene: SpinScene, index: int, trigger: FeatureTrigger, plan: 
 
 
 def _check_fields(
-    scene: SpinScene, index: int, trigger: FeatureTrigger, plans: list[Plan], spins: tuple[int, ...], standing: Standing
+    scene: Scene, index: int, trigger: FeatureTrigger, plans: Sequence[AtRest], spins: tuple[int, ...], standing: Standing
 ) -> None:
     add = scene.notebook.add
     scatters = distinct_values([plan.scatters for plan in plans])
     if trigger.count not in scatters:
-        add("trigger_count", "open", index, "trigger", what="count of scatters", want=scatters[0], got=trigger.count)
+        number = add("trigger_count", "open", index, "trigger", what="count of scatters", want=scatters[0], got=trigger.count)
+        standing.spin_faults.append(number)
+        spins = distinct_values((*spins, scene.tables.spins_for(trigger.count, scene.is_free)))
     is_awarded_right = trigger.spins_awarded in spins
     if not is_awarded_right:
         number = add("spins_awarded", "open", index, "trigger", what="free spins awarded", want=spins[0], got=trigger.spins_awarded)

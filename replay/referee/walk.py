@@ -7,12 +7,17 @@ from typing import NamedTuple
 
 from engines.game_events import GameEvent
 from engines.rules import GameRules
+from replay.referee.moved import with_event_moved
 from replay.verdict import Finding
 
 __all__ = ["KINDS", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
 
 # The kind in a rules file to the module whose `walk_events` knows it.
-KINDS = {"lines": "replay.referee.lines_walk", "scatter_pays": "replay.referee.sequence"}
+KINDS = {
+    "lines": "replay.referee.lines_walk",
+    "scatter_pays": "replay.referee.scatter_pays_walk",
+    "ways": "replay.referee.ways_walk",
+}
 
 Events = Sequence[tuple[int, GameEvent]]
 
@@ -52,16 +57,18 @@ def walk_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, i
     """Return the findings of `referee_round` together with what the settlement of the round may say."""
     walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
     found = walk(events, rules, mode, bet_minor, is_complete)
-    if all(finding.severity == "warning" for finding in found.findings):
-        return found
+    moved: list[Finding] = []
+    if len(found.findings) > 1:
+        events, moved = with_event_moved(events, found.findings, lambda each: walk(each, rules, mode, bet_minor, is_complete).findings)
+        found = walk(events, rules, mode, bet_minor, is_complete) if moved else found
     findings = list(found.findings)
-    for name, value, text in rules.other_readings():
+    for name, value, text in rules.other_readings() if any(finding.severity != "warning" for finding in findings) else ():
         others = walk(events, _under(rules, name, value), mode, bet_minor, is_complete).findings
         for number, finding in enumerate(found.findings):
             if finding.severity != "warning" and _is_gone(finding, found.findings, others):
                 note = f"vanishes under reading {name} = {value}: {text}"
                 findings[number] = findings[number]._replace(assumption=name, message=f"{findings[number].message}; {note}")
-    return found._replace(findings=findings)
+    return found._replace(findings=sorted([*findings, *moved], key=lambda finding: finding.event_index))
 
 
 def _under(rules: GameRules, name: str, value: int) -> GameRules:

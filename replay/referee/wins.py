@@ -3,13 +3,14 @@
 from typing import NamedTuple
 
 from engines.game_events import Win
+from replay.referee.amounts import win_amount
+from replay.referee.falling import union_cells
 from replay.referee.grammar import Step
-from replay.referee.scatter_pays import BoardWin, board_wins, pay_for_count, union_cells, win_amount
+from replay.referee.pairing import PlacedWin, is_followed, nearest, note_missing, note_pairs, pair_wins, win_place
+from replay.referee.scatter_pays import BoardWin, board_wins, pay_for_count
 from replay.referee.world import SpinScene, World
 
 __all__ = ["DropWins", "check_wins"]
-
-PlacedWin = tuple[int, Win]
 
 
 class DropWins(NamedTuple):
@@ -31,13 +32,17 @@ def check_wins(scene: SpinScene, worlds: list[World], step: Step, drop_index: in
             _check_fields(scene, placed, _self_told(scene, placed[1]), drop_index)
         return DropWins([], [], union_cells(win.cells for _, win in recorded))
     paid = [board_wins(world.board, tables.counts, tables.pays) for world in worlds]
-    followed = [_is_followed(recorded, wins) for wins in paid]
+    followed = [is_followed(recorded, wins) for wins in paid]
     if any(followed):
         best = followed.index(True)
         matched = list(zip(recorded, paid[best], strict=True))
     else:
-        best = _nearest(recorded, paid, worlds)
-        matched = _pair(scene, step, paid[best], drop_index)
+        best = nearest(recorded, paid, [world.is_right for world in worlds])
+        pairs = pair_wins(recorded, paid[best])
+        note_pairs(scene, pairs, drop_index)
+        for win in pairs.missing:
+            note_missing(scene, step, win, win.cell_count, win_amount(win.pay_x100, 1, bet), drop_index)
+        matched = pairs.matched
     for placed, win in matched:
         _check_fields(scene, placed, win, drop_index)
     if len(worlds) > 1:
@@ -56,20 +61,6 @@ def _self_told(scene: SpinScene, win: Win) -> BoardWin:
     return BoardWin(win.symbol, win.cells, count, pay_for_count(count, scene.tables.counts, pays) if pays else 0)
 
 
-def _is_followed(recorded: list[PlacedWin], wins: list[BoardWin]) -> bool:
-    if len(recorded) != len(wins):
-        return False
-    return all(got.symbol == win.symbol and got.cells == win.cells for (_, got), win in zip(recorded, wins, strict=True))
-
-
-def _nearest(recorded: list[PlacedWin], paid: list[list[BoardWin]], worlds: list[World]) -> int:
-    got = {(win.symbol, win.cells) for _, win in recorded}
-    distances = [
-        (len(got ^ {(win.symbol, win.cells) for win in wins}), not world.is_right) for wins, world in zip(paid, worlds, strict=True)
-    ]
-    return distances.index(min(distances))
-
-
 def _still_open(
     scene: SpinScene, worlds: list[World], paid: list[list[BoardWin]], followed: list[bool], best: int
 ) -> tuple[list[World], list[list[BoardWin]]]:
@@ -84,71 +75,6 @@ def _still_open(
                 else:
                     scene.is_diverged = True
     return [worlds[number] for number in keep], [paid[number] for number in keep]
-
-
-def _pair(scene: SpinScene, step: Step, wins: list[BoardWin], drop_index: int) -> list[tuple[PlacedWin, BoardWin]]:
-    """Pair recorded wins with those of the board; what has no partner is missing, invented, or of another symbol."""
-    missing = {win.symbol: win for win in wins}
-    matched: list[tuple[PlacedWin, BoardWin]] = []
-    spare: list[PlacedWin] = []
-    for placed in sorted(step.wins, key=lambda placed: _unlike(placed[1], missing.get(placed[1].symbol))):
-        partner = missing.pop(placed[1].symbol, None)
-        if partner is None:
-            spare.append(placed)
-        else:
-            matched.append((placed, partner))
-    for placed in spare:
-        same_cells = [win for win in missing.values() if win.cells == placed[1].cells]
-        partner = same_cells[0] if same_cells else None
-        if partner is None:
-            _note_invented(scene, placed, drop_index)
-        else:
-            del missing[partner.symbol]
-            _note_symbol(scene, placed, partner, drop_index)
-            matched.append((placed, partner))
-    for win in missing.values():
-        _note_missing(scene, step, win, drop_index)
-    _check_order(scene, matched, drop_index)
-    return matched
-
-
-def _unlike(win: Win, partner: BoardWin | None) -> int:
-    return 1 if partner is None or partner.cells != win.cells else 0
-
-
-def _where(scene: SpinScene, symbol: int, drop_index: int) -> str:
-    return f"drop {drop_index}, win of {scene.tables.symbol_name(symbol)}"
-
-
-def _note_invented(scene: SpinScene, placed: PlacedWin, drop_index: int) -> None:
-    index, win = placed
-    where = _where(scene, win.symbol, drop_index)
-    got = f"{win.count} of {scene.tables.symbol_name(win.symbol)} for {win.win_minor}"
-    scene.notebook.add("win_invented", "open", index, where, what="win", want="no such win on this board", got=got)
-
-
-def _note_symbol(scene: SpinScene, placed: PlacedWin, win: BoardWin, drop_index: int) -> None:
-    index, got = placed
-    names = scene.tables.symbol_name
-    where = _where(scene, got.symbol, drop_index)
-    scene.notebook.add("win_symbol", "open", index, where, what="symbol", want=names(win.symbol), got=names(got.symbol))
-
-
-def _note_missing(scene: SpinScene, step: Step, win: BoardWin, drop_index: int) -> None:
-    index = step.drop[0] if step.drop else step.wins[0][0] if step.wins else -1
-    where = _where(scene, win.symbol, drop_index)
-    want = f"{win.cell_count} of {scene.tables.symbol_name(win.symbol)} for {win_amount(win.pay_x100, 1, scene.bet_minor)}"
-    scene.notebook.add("win_missing", "open", index, where, what="win", want=want, got="no win")
-
-
-def _check_order(scene: SpinScene, matched: list[tuple[PlacedWin, BoardWin]], drop_index: int) -> None:
-    symbols = [win.symbol for _, win in sorted(matched, key=lambda pair: pair[0][0])]
-    if symbols == sorted(symbols):
-        return
-    names = scene.tables.symbol_name
-    index = min(placed[0] for placed, _ in matched)
-    want, got = (", ".join(map(names, listed)) for listed in (sorted(symbols), symbols))
-    scene.notebook.add("win_order", "integrity", index, f"drop {drop_index}", what="order of wins", want=want, got=got, assumption="ALL-6")
 
 
 def _check_fields(scene: SpinScene, placed: PlacedWin, win: BoardWin, drop_index: int) -> None:
@@ -166,7 +92,7 @@ def _check_fields(scene: SpinScene, placed: PlacedWin, win: BoardWin, drop_index
     ):
         return
     tables, add = scene.tables, scene.notebook.add
-    where = _where(scene, got.symbol, drop_index)
+    where = win_place(scene, got.symbol, drop_index)
     if got.cells != win.cells:
         add("win_cells", "open", index, where, what="cells", want=list(win.cells), got=list(got.cells))
     if got.count not in (win.cell_count, len(got.cells)):

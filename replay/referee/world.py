@@ -2,8 +2,10 @@
 
 from typing import NamedTuple
 
+from replay.referee.falling import NewSymbols, board_after, fallen, refill, removed_counts, union_cells
 from replay.referee.notebook import Notebook
-from replay.referee.scatter_pays import board_after, board_wins, fallen, refill, removed_counts, union_cells
+from replay.referee.scatter_pays import board_wins
+from replay.referee.scene import Scene
 from replay.referee.tables import RefereeTables
 
 __all__ = [
@@ -22,8 +24,6 @@ __all__ = [
 UNKNOWN_VALUE = -1  # of a heart that has just fallen in: it is drawn, no rule tells it
 WORLDS_MAX = 8
 
-NewSymbols = tuple[tuple[int, ...], ...]
-
 
 class World(NamedTuple):
     """A board, its hearts, where the strips stand and what the spin has won up to here.
@@ -41,26 +41,15 @@ class World(NamedTuple):
     is_right: bool
 
 
-class SpinScene:
-    """What stays the same while one spin is walked; `is_diverged` turns true where amounts follow a wrong board."""
+class SpinScene(Scene):
+    """One spin of a game that pays anywhere."""
+
+    tables: RefereeTables
 
     def __init__(self, tables: RefereeTables, notebook: Notebook, *, spin: int, bet_minor: int, strip_sets: tuple[int, ...]) -> None:
-        self.tables, self.notebook = tables, notebook
-        self.spin, self.bet_minor = spin, bet_minor
-        self.strip_sets = strip_sets  # the recorded one first, then those it should have been
-        self.strip_set = strip_sets[0]
-        self.is_diverged = False
-        self.is_past_end = False  # the round should have ended before this spin, which is reported
-        self.is_limited = False  # at rest by a technical limit
-        self.limit_fault: int | None = None  # the finding that it was played past one
-        self.stop_fault: int | None = None  # the finding that a tumble is missing at rest
+        super().__init__(tables, notebook, spin=spin, bet_minor=bet_minor, strip_sets=strip_sets)
         self.boards: list[tuple[int, ...]] = []  # as recorded, by drop
         self.multiplier_faults: list[int] = []  # findings that may weigh on later spins
-
-    @property
-    def is_free(self) -> bool:
-        """Whether this is a free spin."""
-        return self.spin > 0
 
 
 def distinct(worlds: list[World]) -> list[World]:
@@ -80,7 +69,7 @@ def values_after(scene: SpinScene, values: tuple[int, ...], removed: tuple[int, 
         return tables.no_values
     rows = tables.rows
     after: list[int] = []
-    for left in fallen(values, removed, rows):
+    for left in fallen(values, removed, tables.reel_rows):
         gaps = rows - len(left)
         first = len(after)
         after += [UNKNOWN_VALUE if board[cell] == tables.heart else 0 for cell in range(first, first + gaps)]
@@ -96,7 +85,7 @@ def after_tumble(
     Without `new_symbols` the strips are asked; None as well where it is not known how they stand.
     """
     tables = scene.tables
-    counts = removed_counts(removed, tables.reels, tables.rows)
+    counts = removed_counts(removed, tables.reel_rows)
     tops = world.tops
     if tops:
         from_strips, tops = refill(tables.strips[scene.strip_set], tops, counts)
@@ -113,9 +102,9 @@ def after_tumble(
 def as_expected(scene: SpinScene, world: World, removed: tuple[int, ...], new_symbols: NewSymbols) -> World | None:
     """Return the world after a tumble whose new symbols are those of the strips and that no limit forbids, else None."""
     tables = scene.tables
-    if not world.tops or world.tumbles >= tables.rules.limits.tumbles:
+    if not world.tops or world.tumbles >= tables.limits.tumbles:
         return None
-    counts = removed_counts(removed, tables.reels, tables.rows)
+    counts = removed_counts(removed, tables.reel_rows)
     strips = tables.strips[scene.strip_set]
     new, tops = refill(strips, world.tops, counts)
     after = _fallen_world(scene, world, removed, (new, counts, tops), is_right=world.is_right) if new == new_symbols else None
@@ -128,7 +117,7 @@ def _fallen_world(
     scene: SpinScene, world: World, removed: tuple[int, ...], fall: tuple[NewSymbols, tuple[int, ...], tuple[int, ...]], *, is_right: bool
 ) -> World:
     new, counts, tops = fall
-    board = board_after(world.board, removed, new, scene.tables.rows)
+    board = board_after(world.board, removed, new, scene.tables.reel_rows)
     shown = tuple([before + count for before, count in zip(world.shown, counts, strict=True)]) if world.shown else ()
     values = values_after(scene, world.values, removed, board)
     return World(board, values, tops, shown, world.tumbles + 1, world.wins_minor, is_right)
@@ -137,11 +126,11 @@ def _fallen_world(
 def can_tumble(scene: SpinScene, world: World, removed: tuple[int, ...]) -> bool:
     """Return whether no technical limit forbids the tumble that removes `removed`."""
     tables = scene.tables
-    if world.tumbles >= tables.rules.limits.tumbles:
+    if world.tumbles >= tables.limits.tumbles:
         return False
     if not world.shown:
         return True
-    counts = removed_counts(removed, tables.reels, tables.rows)
+    counts = removed_counts(removed, tables.reel_rows)
     strips = tables.strips[scene.strip_set]
     return all(before + count <= len(strip) for before, count, strip in zip(world.shown, counts, strips, strict=True))
 

@@ -13,12 +13,15 @@ __all__ = [
     "CARRIED",
     "INTEGRITY",
     "Facts",
+    "alter_one_field",
+    "alter_order",
     "apply_total_without_heart",
     "award_spins",
     "carry_on",
     "count_hearts_of_losing_spin",
     "drop_before",
     "drop_events",
+    "has_drop_after",
     "is_certain",
     "leave_heart_out",
     "number_paths",
@@ -371,3 +374,62 @@ def is_certain(facts: Facts, index: int, path: tuple[Any, ...]) -> bool:
         return any(path[1] in win["cells"] for win in wins)
     is_count = name in ("count", "spins_awarded", "spins_left", "spins_played")
     return name.endswith(("_minor", "_x100")) or (name.endswith("multiplier") and fact["kind"] != "drop") or is_count
+
+
+WORDS = {
+    "part": ("base", "free"),
+    "cause": ("hearts", "total_hearts"),
+    "ended": ("played", "auto_completed", "capped", "limit"),
+    "mode": ("base", "ante", "buy"),
+}
+
+
+def alter_one_field(facts: Facts, rng: random.Random) -> tuple[int, tuple[Any, ...]]:
+    """Change one field of one event, kinds and fields alike in chance, and return the event's index and the path."""
+    kind = rng.choice(sorted({fact["kind"] for fact in facts}))
+    index = rng.choice(of_kind(facts, kind))
+    fact = facts[index]
+    paths = number_paths(fact)
+    name = rng.choice(sorted({path[0] for path in paths} | (WORDS.keys() & fact.keys())))
+    if name in WORDS:
+        fact[name] = rng.choice([word for word in WORDS[name] if word != fact[name]])
+        return index, (name,)
+    paths = [path for path in paths if path[0] == name]
+    path = rng.choice([path for path in paths if name == "values" and _value(fact, path)] or paths)
+    before = _value(fact, path)
+    flavour = rng.choice(("more", "less", "random", "zero", "swap"))
+    if flavour == "swap":
+        other = rng.choice(paths)
+        _put(fact, path, _value(fact, other))
+        _put(fact, other, before)
+    else:
+        scale = 11 if name in ("symbols", "new_symbols") else 2 * before + 12
+        after = {"more": before + rng.choice((1, 1, 20, 200)), "less": max(before - 1, 0), "zero": 0, "random": rng.randrange(scale)}
+        _put(fact, path, after[flavour])
+    return index, path
+
+
+def _value(fact: Any, path: tuple[Any, ...]) -> int:
+    for step in path:
+        fact = fact[step]
+    return int(fact)
+
+
+def _put(fact: Any, path: tuple[Any, ...], value: int) -> None:
+    for step in path[:-1]:
+        fact = fact[step]
+    fact[path[-1]] = value
+
+
+def alter_order(facts: Facts, rng: random.Random) -> int:
+    """Leave one event out, write it twice or change it with its neighbour, kinds alike in chance, and return its index."""
+    kind = rng.choice(sorted({fact["kind"] for fact in facts[1:-1]}))
+    index = rng.choice(of_kind(facts, kind))
+    match rng.choice(("lost", "doubled", "moved")):
+        case "lost":
+            del facts[index]
+        case "doubled":
+            facts.insert(index, copy.deepcopy(facts[index]))
+        case _ if index < len(facts) - 2:
+            facts[index : index + 2] = facts[index + 1], facts[index]
+    return index

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from replay.check import check_rounds
-from replay.referee.scatter_pays import board_after, board_wins, refill, removed_counts
+from replay.referee.falling import board_after, refill, removed_counts
+from replay.referee.scatter_pays import board_wins
 from replay.referee.tables import tables_of
 from tests.replay.alterations import Facts, of_kind, spin_ranges
 from tests.replay.kernel_play import assert_one, check_one, findings_of, kernel_facts
@@ -42,8 +43,8 @@ def drop_again(facts: Facts) -> bool:
 def tumble_for_nothing(facts: Facts) -> bool:
     first, _ = losing_spins(facts)[0]
     drop = facts[first + 1]
-    new, _ = refill(TABLES.strips[TABLES.free_set], drop["stops"], removed_counts([2], 6, 5))
-    board = board_after(drop["symbols"], [2], new, 5)
+    new, _ = refill(TABLES.strips[TABLES.free_set], drop["stops"], removed_counts([2], TABLES.reel_rows))
+    board = board_after(drop["symbols"], [2], new, TABLES.reel_rows)
     if HEART in board or board_wins(board, TABLES.counts, TABLES.pays) or board.count(TABLES.scatter) > 2:
         return False
     tumble = {"kind": "tumble", "v": 1, "removed_cells": [2], "turned_cells": [], "turned_symbols": [], "new_symbols": list(map(list, new))}

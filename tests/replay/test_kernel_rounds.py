@@ -13,7 +13,7 @@ from engines.rules import GameRules
 from replay.check import check_rounds
 from replay.referee.tables import tables_of
 from replay.verdict import Finding
-from tests.replay.alterations import ALTERED, CARRIED, INTEGRITY, Facts, carry_on, is_certain, number_paths, of_kind
+from tests.replay.alterations import ALTERED, CARRIED, INTEGRITY, Facts, alter_one_field, alter_order, carry_on, is_certain, of_kind
 from tests.replay.kernel_play import (
     BETS,
     CAP_20,
@@ -260,55 +260,12 @@ def test_the_spins_played_of_a_round_that_ends_early_are_those_played(name: str)
     assert count >= 2
 
 
-WORDS = {
-    "part": ("base", "free"),
-    "cause": ("hearts", "total_hearts"),
-    "ended": ("played", "auto_completed", "capped", "limit"),
-    "mode": ("base", "ante", "buy"),
-}
 NOT_IN_THE_OUTCOME = {"bonus_minor", "epoch", "nonce", "opened_at_us", "settled_at_us"}
 FIELD_ROUNDS = [
     (name, mode)
     for name in ("installed", "cap 3", "cap 20", "cap 60", "low limits", "hearts on the scatter pay, a winning spin", "cap 20, ALL-1 = 2")
     for mode in ("base", "ante", "buy", "buy")
 ]
-
-
-def alter_one_field(facts: Facts, rng: random.Random) -> tuple[int, tuple[Any, ...]]:
-    """Change one field of one event, kinds and fields alike in chance, and return the event's index and the path."""
-    kind = rng.choice(sorted({fact["kind"] for fact in facts}))
-    index = rng.choice(of_kind(facts, kind))
-    fact = facts[index]
-    paths = number_paths(fact)
-    name = rng.choice(sorted({path[0] for path in paths} | (WORDS.keys() & fact.keys())))
-    if name in WORDS:
-        fact[name] = rng.choice([word for word in WORDS[name] if word != fact[name]])
-        return index, (name,)
-    paths = [path for path in paths if path[0] == name]
-    path = rng.choice([path for path in paths if name == "values" and _value(fact, path)] or paths)
-    before = _value(fact, path)
-    flavour = rng.choice(("more", "less", "random", "zero", "swap"))
-    if flavour == "swap":
-        other = rng.choice(paths)
-        _put(fact, path, _value(fact, other))
-        _put(fact, other, before)
-    else:
-        scale = 11 if name in ("symbols", "new_symbols") else 2 * before + 12
-        after = {"more": before + rng.choice((1, 1, 20, 200)), "less": max(before - 1, 0), "zero": 0, "random": rng.randrange(scale)}
-        _put(fact, path, after[flavour])
-    return index, path
-
-
-def _value(fact: Any, path: tuple[Any, ...]) -> int:
-    for step in path:
-        fact = fact[step]
-    return int(fact)
-
-
-def _put(fact: Any, path: tuple[Any, ...], value: int) -> None:
-    for step in path[:-1]:
-        fact = fact[step]
-    fact[path[-1]] = value
 
 
 def needs_the_seed(before: Facts, facts: Facts, index: int, name: str, rules: GameRules) -> bool:
@@ -360,17 +317,9 @@ def test_an_event_lost_doubled_or_moved_is_one_finding(rng: random.Random) -> No
         rules_name, mode = rng.choice(FIELD_ROUNDS)
         before = kernel_facts(rules_name, mode, rng.randrange(25))
         facts = copy.deepcopy(before)
-        kind = rng.choice(sorted({fact["kind"] for fact in facts[1:-1]}))
-        index = rng.choice(of_kind(facts, kind))
-        match rng.choice(("lost", "doubled", "moved")):
-            case "lost":
-                del facts[index]
-            case "doubled":
-                facts.insert(index, copy.deepcopy(facts[index]))
-            case _ if index < len(facts) - 2:
-                facts[index : index + 2] = facts[index + 1], facts[index]
+        index = alter_order(facts, rng)
         if facts == before:
             continue
         found = findings_of(facts, RULES[rules_name])
-        assert len(found) == 1, (rules_name, mode, index, kind, found)
+        assert len(found) == 1, (rules_name, mode, index, before[index], found)
         assert found[0].severity == "integrity", found

@@ -10,17 +10,10 @@ import pytest
 
 from engines.game_events import SpinEnded, Win
 from engines.rules import GameRules
+from replay.referee.amounts import cap_award
+from replay.referee.falling import board_after, refill, union_cells, window
 from replay.referee.plan import plan_award, plan_of
-from replay.referee.scatter_pays import (
-    board_after,
-    board_wins,
-    cap_award,
-    pay_for_count,
-    refill,
-    scatter_pay,
-    union_cells,
-    window,
-)
+from replay.referee.scatter_pays import board_wins, pay_for_count, scatter_pay
 from replay.referee.tables import tables_of
 from replay.referee.walk import RoundTotals, referee_round, walk_round
 from tests.round_builder import INSTALLED, RULES, RoundBuilder, events_of, rules_with
@@ -120,7 +113,7 @@ def test_symbols_fall_and_the_strip_moves_upwards() -> None:
     new, tops = refill([strip], [1], [3])
     assert new == ((18, 19, 10),)
     assert tops == (8,)
-    assert board_after((1, 2, 3, 4, 5), (1, 4, 3), new, 5) == (18, 19, 10, 1, 3)
+    assert board_after((1, 2, 3, 4, 5), (1, 4, 3), new, (5,)) == (18, 19, 10, 1, 3)
 
 
 def test_readings_change_what_a_spin_at_rest_is_worth() -> None:
