@@ -18,7 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.planted.faults import ROUNDS, Fault, FaultListError, Judged, faults_of, judge, planted_games, right_rounds_findings
+from engines.registry import GAMES
+from tests.planted.faults import ROUNDS, Fault, FaultListError, Judged, faults_of, judge, right_rounds_findings
 
 SEEN_MIN_PERCENT = 95
 EQUIVALENT_MAX_PERCENT = 5
@@ -88,13 +89,13 @@ def exit_status(judged: list[Judged]) -> int:
 def main() -> int:
     """Judge the faults, print the table and the score, return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--game", choices=planted_games(), action="append", help="faults of this game alone")
+    parser.add_argument("--game", choices=GAMES, action="append", help="faults of this game alone")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of each fault at most (200)")
     parser.add_argument("--json", action="store_true", help="one JSON document in place of the table")
     options = parser.parse_args()
     judged: list[Judged] = []
     try:
-        for each in judge_all(options.game or planted_games(), options.rounds):
+        for each in judge_all(options.game or list(GAMES), options.rounds):
             judged.append(each)
             if not options.json:
                 print(f"{each.fault.game:<19} {each.outcome:<10} {each.rounds:>4}  {each.fault.name}: {each.finding[:110]}", flush=True)

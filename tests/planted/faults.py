@@ -20,12 +20,11 @@ from engines.registry import GAMES, installed_rules
 from engines.rng import round_key
 from engines.rules import GameRules
 from replay.check import check_rounds
-from replay.referee.walk import KINDS
 from replay.verdict import Finding
 from tests.round_builder import export_lines, round_facts
 from tests.rules_changes import changed_rules
 
-__all__ = ["ROUNDS", "Fault", "FaultListError", "Judged", "faults_of", "judge", "planted_games", "right_rounds_findings", "rules_named"]
+__all__ = ["ROUNDS", "Fault", "FaultListError", "Judged", "faults_of", "judge", "right_rounds_findings", "rules_named"]
 
 FOLDER = Path(__file__).resolve().parent
 ENGINES = FOLDER.parents[1] / "engines"
@@ -83,11 +82,6 @@ class _Played(NamedTuple):
 @cache
 def _list_of(game: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / f"{game}.toml").read_text(encoding="utf-8"))
-
-
-def planted_games() -> list[str]:
-    """Return the installed games whose kind the referee knows; each of them has a list."""
-    return [game for game in GAMES if installed_rules(game).kind in KINDS]
 
 
 def faults_of(game: str) -> list[Fault]:

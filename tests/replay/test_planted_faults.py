@@ -7,14 +7,14 @@ import pytest
 
 from engines.registry import GAMES, installed_game
 from engines.rng import round_key
-from tests.planted.faults import Fault, FaultListError, Judged, faults_of, judge, planted_games, right_rounds_findings
+from tests.planted.faults import Fault, FaultListError, Judged, faults_of, judge, right_rounds_findings
 from tools.planted_faults import as_json, exit_status, score
 
 OF_EACH_GAME = 6
 MOONLIGHT = "moonlight-princess"
 SOME = [
     fault
-    for game in planted_games()
+    for game in GAMES
     for counted in [[fault for fault in faults_of(game) if not fault.equivalent and not fault.needs_seed]]
     for fault in counted[len(counted) // (2 * OF_EACH_GAME) :: len(counted) // OF_EACH_GAME][:OF_EACH_GAME]
 ]
@@ -35,14 +35,14 @@ def test_the_referee_sees_a_planted_fault(fault: Fault) -> None:
     assert judged.finding
 
 
-@pytest.mark.parametrize("game", planted_games())
+@pytest.mark.parametrize("game", GAMES)
 def test_the_rounds_without_a_fault_have_no_findings(game: str) -> None:
     """What is seen is the fault: the right game's rounds are clean by the same rules."""
     for rules_name in {fault.rules for fault in SOME if fault.game == game}:
         assert list(right_rounds_findings(game, rules_name, 20)) == []
 
 
-@pytest.mark.parametrize("game", planted_games())
+@pytest.mark.parametrize("game", GAMES)
 def test_the_lists_are_long_and_fit_the_code(game: str) -> None:
     """Each game has 25 faults or more; few of them change nothing, and each of those says why."""
     faults = faults_of(game)
