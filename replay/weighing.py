@@ -8,8 +8,11 @@ from replay.verdict import Finding
 
 __all__ = ["weigh"]
 
-# Where a value that is not the seed's shows as another event's fault: the code, and how many spins later.
-CONTRADICTED_BY = {"heart_value": (0,), "multiplier_change": (0,), "moon_value": (1,), "prize_pay": (0,)}
+# Where a field of a drop that is not the seed's shows as another event's fault: the code, and how many spins later.
+CONTRADICTED_BY = {
+    "drop.values": {"heart_value": 0, "multiplier_change": 0, "moon_value": 1, "prize_pay": 0},
+    "drop.marks": {"marks": 0, "removed_cells": 0, "turned_cells": 0},
+}
 
 Recorded = Sequence[tuple[int, EventBytes]]
 
@@ -42,14 +45,16 @@ def _weighed(finding: Finding, severity: str) -> Finding:
 def _less_consequences(by_record: list[Finding], by_replay: list[Finding], altered: set[int]) -> list[Finding]:
     """Return the record's findings without those about events that are the seed's where the value they contradict is not.
 
-    A heart is contradicted in its own spin, by a later drop or the sum; a Moon by its sum, or by the drop of the next respin.
+    A heart is contradicted in its own spin, by a later drop or the sum; a Moon by its sum, or by the drop of the next respin;
+    gold by a later drop, or by the tumble that turns it.
     """
-    if not by_replay or not by_replay[0].where.startswith("drop.values"):
+    codes = CONTRADICTED_BY.get(by_replay[0].where.partition("[")[0]) if by_replay else None
+    if codes is None:
         return by_record
     return [
         finding
         for finding in by_record
-        if finding.spin_index - by_replay[0].spin_index not in CONTRADICTED_BY.get(finding.code, ()) or finding.event_index in altered
+        if finding.event_index in altered or codes.get(finding.code, -1) != finding.spin_index - by_replay[0].spin_index
     ]
 
 

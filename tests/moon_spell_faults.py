@@ -162,7 +162,7 @@ PLAYED: dict[str, tuple[Callable[[int], dict[str, Hook]], str, set[str], set[str
     "a count and its pay": (once("wins", on_win(longer_by_one)), "plain", {"win_count", "win_pay"}, MONEY),
     "a win missed": (once("wins", lambda wins, played: wins[:-1] if wins else None), "plain", {"win_missing"}, MONEY),
     "a win invented": (once("wins", invent_win), "plain", {"win_invented"}, MONEY),
-    "a wild counted as Moon": (always(moons=Once(0, wilds_as_moons)), "plain", {"trigger_invented", "prize_invented"}, EITHER),
+    "a wild counted as Moon": (once("moons", wilds_as_moons), "plain", {"trigger_invented", "prize_invented"}, EITHER),
     "a wild that became a Moon": (
         lambda spin: {
             "moons": Once(0, lambda count, played: 5 if count == 4 and played.board.count(played.wild) == 1 else None),

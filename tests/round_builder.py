@@ -30,20 +30,7 @@ from replay.referee.scatter_pays import board_wins
 from replay.referee.tables import tables_of
 from replay.referee.world import UNKNOWN_VALUE
 
-__all__ = [
-    "INSTALLED",
-    "PLAYED",
-    "RULES",
-    "Once",
-    "RoundBuilder",
-    "always",
-    "events_of",
-    "export_lines",
-    "once",
-    "redigest",
-    "round_facts",
-    "rules_with",
-]
+__all__ = ["INSTALLED", "PLAYED", "RULES", "RoundBuilder", "events_of", "export_lines", "redigest", "round_facts", "rules_with"]
 
 RULES_FILE = Path(__file__).parents[1] / "engines/games/moonlight_princess/rules-0.1.0.toml"
 INSTALLED = load_rules(RULES_FILE)

@@ -1,123 +1,93 @@
-"""Make strips and heart tables for Moonlight Princess that reach its targets, and print them as TOML.
+"""The steps that calibrate Moonlight Princess: strips, tune, measure; run by `python tools/calibrate.py moonlight-princess STEP`.
 
-Strips come from symbol counts and block lengths by `random.Random`; of several shuffles the one is kept whose heart
-table needs the least change. A win is linear in the hearts' mean value, so two measurements, with every heart at 2x
-and at 3x, give the mean that reaches a target, and the weight of the 2x heart sets it. Every number that is printed
-comes from integers alone: the same options give the same tables. Progress goes to stderr.
+A return is linear in the mean heart of each strip set once a sample has counted the hearts. So one sample of any heart
+tables gives the three means that reach the targets, and the weight of the 2x heart sets each.
 """
 
 import argparse
-import random
+import hashlib
+import json
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any
 
 from engines.games.moonlight_princess.rules import Rules
 from engines.registry import installed_rules
-from engines.simulate import SUM_NAMES, Sums, estimate_return, simulate
+from tools.chunk_file import ChunkFile
+from tools.moonlight_estimate import (
+    CONFIDENCE,
+    Estimate,
+    Sample,
+    Values,
+    capped_odds,
+    direct_feature,
+    estimate,
+    exact_means,
+    feature_value,
+    measured,
+    strata_of,
+    values_of,
+)
+from tools.moonlight_spins import BARE, FEATURE, HITS, TIMES, TRIGGERS, Stratum, chunk_sums
+from tools.moonlight_strips import PLANS, StripPlan, make_strips
 
 GAME = "moonlight-princess"
-STRIP_LENGTH = 120
-SCATTER_LETTER, HEART_LETTER = "P", "H"
-SCATTER_DISTANCE = 15  # positions between two scatters of a strip, at least
+SAMPLING = "sample/1"  # changes with what the sums of a chunk mean
+SHUFFLES, SHUFFLE_CHUNKS = 8, 8
+HITS_LOW, HITS_HIGH = 0.25, 0.35  # of a base set
+# Bets, about, of which the hearts of a shuffle are to make a base spin, and a feature without a cap.
+BASE_ALONE, FEATURE_ALONE = 0.735, 94.47
+
+# Chunks of each stratum in one unit of --scale: nearly the shares that make the ante's interval shortest.
+SHARES = {"A": 16, "B-0": 18, "B-1": 24, "B-2": 20, "B-3": 12, "B-4": 1, "bought": 1, "free": 80}
+
+RETURN = Fraction(98, 100)
 CHOICE_TOTAL = 10000  # sum of a mode's strip set weights
-HEART_TOTAL = 10000  # sum of the tables that give every heart one value
-
-BASE_ALONE = Fraction(735, 1000)  # bets that the base game is worth on either of its strip sets, scatter pay included
-BOUGHT_ROUND = Fraction(98)  # bets that a bought round is worth
-ROUNDS_PER_TRIGGER = 384
-HIT_LOW, HIT_HIGH = Fraction(27, 100), Fraction(34, 100)
-BUY_WEIGHTS = (940, 57, 3)
-
-# Weights of the hearts from 2x to 500x that the tuning starts from.
+# Weights of the hearts from 2x to 500x that the tuning starts from; it moves the first.
 HEART_SHAPE = (5489, 3000, 1500, 900, 500, 250, 150, 100, 60, 40, 25, 10, 4, 1, 1)
 
 
-class StripPlan(NamedTuple):
-    """What the strips of a set are made of."""
-
-    name: str
-    symbol_weights: tuple[int, ...]  # shares of the paying symbols, in paytable order
-    block_lengths: tuple[int, ...]  # on each strip a symbol lies in blocks of 1 to so many
-    scatter_counts: tuple[int, ...]  # on each strip
-    heart_counts: tuple[int, ...]  # on each strip
+def report(text: str) -> None:
+    """Write a line of progress."""
+    print(text, file=sys.stderr, flush=True)
 
 
-PLANS = (
-    StripPlan("A", (100, 112, 124, 139, 155, 173, 193, 215, 240), (2,) * 6, (1, 0, 1, 0, 1, 0), (1, 1, 1, 1, 0, 1)),
-    StripPlan("B", (100, 113, 128, 145, 164, 186, 211, 238, 270), (2,) * 6, (4, 3, 4, 3, 4, 3), (1, 1, 1, 1, 1, 1)),
-    StripPlan("free", (100, 113, 128, 145, 164, 186, 211, 238, 270), (3, 4, 3, 3, 4, 3), (1, 1, 1, 1, 1, 1), (2, 1, 1, 1, 1, 2)),
-)
+def rules_of(options: argparse.Namespace) -> Rules:
+    """Return the rules that the options name."""
+    rules = installed_rules(GAME, options.version)
+    assert isinstance(rules, Rules)
+    assert not any(rules.reading_values()), "the estimate follows the readings of value 0"
+    return rules
 
 
-class Candidate(NamedTuple):
-    """One shuffle of a set's strips, measured."""
+def subject(rules: Rules, seed: str) -> str:
+    """Return what a chunk is a sample of: the seed, and a digest of the rules that decide what boards show and pay.
 
-    number: int
-    strips: tuple[str, ...]
-    heart_mean: Fraction  # that reaches the target on these strips
-    slope: Fraction  # bets that one more in the hearts' mean adds
-    hit_share: Fraction  # of rounds whose paid spin is on this set
-
-
-def apportion(total: int, weights: Sequence[int]) -> list[int]:
-    """Return whole shares of `total` in proportion to `weights`, by the largest remainders, the first of equals first."""
-    shares = [total * weight // sum(weights) for weight in weights]
-    remainders = [total * weight % sum(weights) for weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: -remainders[i])
-    for i in order[: total - sum(shares)]:
-        shares[i] += 1
-    return shares
+    Hearts' weights are not among them: they decide nothing but the small sums above the cap.
+    """
+    apart = {"version", "title", "readings", "assumptions", "sources", "heart_weights", "strip_choices", "modes"}
+    values = json.dumps(rules.model_dump(mode="json", exclude=apart), sort_keys=True)
+    return f"{SAMPLING} of {GAME} {hashlib.sha256(values.encode()).hexdigest()[:16]} seed {seed}"
 
 
-def cut_blocks(draw: random.Random, letter: str, count: int, length_max: int) -> list[str]:
-    """Return `count` letters cut into blocks of 1 to `length_max`."""
-    blocks = []
-    while count > 0:
-        length = min(count, draw.randrange(1, length_max + 1))
-        blocks.append(letter * length)
-        count -= length
-    return blocks
+def sample_of(rules: Rules, options: argparse.Namespace) -> Sample:
+    """Return the samples of all seeds as one: what of them is in the folder is read, the rest is made, unit by unit of the scale."""
+    strata = strata_of(rules)
 
+    def extend(part: Stratum, seed: str, scale: int) -> list[list[int]]:
+        file = ChunkFile(options.folder / seed / f"{part.name}.jsonl", subject(rules, seed))
+        return file.extend(SHARES[part.name] * scale, lambda chunk: chunk_sums(rules, part, seed.encode(), chunk))
 
-def part_equal_blocks(draw: random.Random, blocks: list[str]) -> None:
-    """Swap blocks until no two of one letter are neighbours, the ends counted as neighbours."""
-    while True:
-        equal = [i for i in range(len(blocks)) if blocks[i][0] == blocks[i - 1][0]]
-        if not equal:
-            return
-        for i in equal:
-            j = draw.randrange(len(blocks))
-            blocks[i], blocks[j] = blocks[j], blocks[i]
-
-
-def scatters_apart(strip: str) -> bool:
-    """Return whether a strip's scatters lie SCATTER_DISTANCE or more apart, the strip taken as a ring."""
-    places = [i for i, letter in enumerate(strip) if letter == SCATTER_LETTER]
-    return all((places[(i + 1) % len(places)] - place - 1) % len(strip) + 1 >= SCATTER_DISTANCE for i, place in enumerate(places))
-
-
-def make_strip(draw: random.Random, letters: str, plan: StripPlan, reel: int) -> str:
-    """Return one strip of `plan`, its blocks in random order."""
-    scatter_count, heart_count = plan.scatter_counts[reel], plan.heart_counts[reel]
-    counts = apportion(STRIP_LENGTH - scatter_count - heart_count, plan.symbol_weights)
-    blocks = [SCATTER_LETTER] * scatter_count + [HEART_LETTER] * heart_count
-    for letter, count in zip(letters, counts, strict=True):
-        blocks += cut_blocks(draw, letter, count, plan.block_lengths[reel])
-    while True:
-        draw.shuffle(blocks)
-        part_equal_blocks(draw, blocks)
-        strip = "".join(blocks)
-        if scatters_apart(strip):
-            return strip
-
-
-def make_strips(seed: int, number: int, letters: str, plan: StripPlan) -> tuple[str, ...]:
-    """Return the strips of shuffle `number` of a plan; the same numbers give the same strips."""
-    draw = random.Random((seed * len(PLANS) + PLANS.index(plan)) * 1000 + number)
-    return tuple(make_strip(draw, letters, plan, reel) for reel in range(len(plan.scatter_counts)))
+    for seed in options.seed:
+        for scale in range(1, options.scale + 1):
+            for part in strata:
+                extend(part, seed, scale)
+        report(f"seed {seed}: {options.scale} units")
+    exact = exact_means(rules, strata)
+    chunks = {part.name: [chunk for seed in options.seed for chunk in extend(part, seed, options.scale)] for part in strata}
+    return Sample(rules, tuple(measured(part, chunks[part.name], exact.get(part.name)) for part in strata))
 
 
 def change(rules: Rules, **values: Any) -> Rules:
@@ -129,43 +99,6 @@ def with_strips(rules: Rules, name: str, strips: tuple[str, ...]) -> Rules:
     """Return `rules` with other strips in the set called `name`."""
     sets = [part.model_dump() for part in rules.strip_sets]
     return change(rules, strip_sets=[{**part, "strips": strips} if part["name"] == name else part for part in sets])
-
-
-def with_hearts(rules: Rules, name: str, weights: Sequence[int]) -> Rules:
-    """Return `rules` with another heart table for the set called `name`."""
-    tables = [part.model_dump() for part in rules.heart_weights]
-    return change(rules, heart_weights=[{**part, "weights": tuple(weights)} if part["strip_set"] == name else part for part in tables])
-
-
-def with_choice(rules: Rules, mode: str, weights: Sequence[int]) -> Rules:
-    """Return `rules` with other strip set weights in `mode`."""
-    choices = [part.model_dump() for part in rules.strip_choices]
-    return change(rules, strip_choices=[{**part, "weights": tuple(weights)} if part["mode"] == mode else part for part in choices])
-
-
-def on_one_set(rules: Rules, name: str) -> Rules:
-    """Return `rules` with every base spin on the set called `name`."""
-    return with_choice(rules, "base", [CHOICE_TOTAL if part.name == name else 0 for part in rules.strip_sets])
-
-
-def hearts_of_one_value(rules: Rules, value: int) -> list[int]:
-    """Return a heart table that gives every heart `value`."""
-    return [HEART_TOTAL if known == value else 0 for known in rules.heart_values.values]
-
-
-def measure(rules: Rules, mode: str, round_count: int, seed: int, *, stream: int = 0) -> Sums:
-    """Return the sums of `round_count` rounds of `mode`; another `stream` gives other rounds of the same seed."""
-    return reduce(Sums.plus, simulate(rules, mode, round_count, seed=f"{seed}/{stream}".encode()))
-
-
-def bets_per_round(rules: Rules, sums: Sums, name: str) -> Fraction:
-    """Return the sum `name` in bets for each round."""
-    return Fraction(sums.total(name), sums.total("rounds") * rules.bet.coins)
-
-
-def mean_heart(values: Sequence[int], weights: Sequence[int]) -> Fraction:
-    """Return the mean heart of a table."""
-    return Fraction(sum(value * weight for value, weight in zip(values, weights, strict=True)), sum(weights))
 
 
 def table_with_mean(values: Sequence[int], mean: Fraction) -> list[int]:
@@ -180,139 +113,113 @@ def table_with_mean(values: Sequence[int], mean: Fraction) -> list[int]:
     return [max(1, round((above - mean * sum(rest)) / (mean - lowest))), *rest]
 
 
-def evaluate(rules: Rules, plan: StripPlan, number: int, round_count: int, seed: int, *, stream: int = 0) -> Candidate:
-    """Measure a shuffle with every heart at each of the two lowest values; return the mean heart that reaches the set's target."""
-    strips = make_strips(seed, number, "".join(symbol.letter for symbol in rules.symbols if symbol.role == "paying"), plan)
-    free = plan.name == rules.free_spins_strip_set
-    target = BOUGHT_ROUND if free else BASE_ALONE
-    rules = with_strips(rules, plan.name, strips)
-    mode, name = ("buy", "win_minor") if free else ("base", "base_win_minor")
-    rules = rules if free else on_one_set(rules, plan.name)
-    low, high = rules.heart_values.values[:2]
-    variants = [with_hearts(rules, plan.name, hearts_of_one_value(rules, value)) for value in (low, high)]
-    sums = [measure(variant, mode, round_count, seed, stream=stream) for variant in variants]
-    at_low, at_high = (bets_per_round(rules, part, name) for part in sums)
-    slope = (at_high - at_low) / (high - low)
-    hit_share = Fraction(sums[0].total("hits"), sums[0].total("rounds"))
-    candidate = Candidate(number, strips, low + (target - at_low) / slope, slope, hit_share)
-    report(f"set {plan.name} shuffle {number}: wants hearts of mean {float(candidate.heart_mean):.3f}, hit {float(hit_share):.4f}")
-    return candidate
+def heart_means(sample: Sample, weight: int | None = None) -> tuple[int, dict[str, float]]:
+    """Return the weight of the set that can trigger and the mean hearts that reach RETURN in every mode.
 
-
-def choose_shuffle(rules: Rules, plan: StripPlan, round_count: int, options: argparse.Namespace) -> int:
-    """Return the shuffle whose hearts' mean lies nearest to the start table's, or the one that the options name.
-
-    Raises ValueError where no hit share fits.
+    The ante costs a quarter more and has twice the features, so features must be worth a quarter of RETURN in the base
+    mode; what is left is what the base game is worth on either of its sets.
     """
-    if options.numbers:
-        return int(options.numbers[PLANS.index(plan)])
-    free = plan.name == rules.free_spins_strip_set
-    found = [evaluate(rules, plan, number, round_count, options.seed) for number in range(options.shuffles)]
-    fitting = [candidate for candidate in found if free or HIT_LOW <= candidate.hit_share <= HIT_HIGH]
-    if not fitting:
-        raise ValueError(f"set {plan.name}: no shuffle of {options.shuffles} has a hit share in range; want other symbol weights")
-    wanted = mean_heart(rules.heart_values.values, HEART_SHAPE)
-    return min(fitting, key=lambda candidate: abs(candidate.heart_mean - wanted)).number
+    rules, means = sample.rules, {part.stratum.name: part.rows.mean(axis=0) for part in sample.strata}
+    hearts = dict(values_of(rules).hearts)
+    bought, free = rules.buy.strip_set, rules.free_spins_strip_set
+    dull = next(name for name in hearts if name not in (bought, free))
+    for _ in range(20):
+        values = Values(rules, hearts)
+        feature = 100 * float(RETURN) - values.bought_spin(means)
+        odds = float(values.set_means(means, bought)[TRIGGERS])
+        taken = weight or round(CHOICE_TOTAL * float(RETURN) / 4 / (odds * feature))
+        alone = float(RETURN) - taken / CHOICE_TOTAL * odds * feature
+        for name in (dull, bought):
+            slope = float(values.set_means(means, name)[TIMES]) / rules.bet.coins
+            hearts[name] += (alone - values.alone(means, name)) / slope
+        slope = feature_value(rules, means[FEATURE], 1.0) - feature_value(rules, means[FEATURE], 0.0)
+        hearts[free] += (feature - values.feature(means)) / slope
+    return taken, hearts
 
 
-def tune_base_set(rules: Rules, plan: StripPlan, options: argparse.Namespace) -> Rules:
-    """Return `rules` with strips and hearts for a base game set that reach BASE_ALONE."""
-    number = choose_shuffle(rules, plan, options.rounds // 16, options)
-    exact = evaluate(rules, plan, number, options.rounds, options.seed, stream=1)
-    weights = table_with_mean(rules.heart_values.values, exact.heart_mean)
-    return with_hearts(with_strips(rules, plan.name, exact.strips), plan.name, weights)
-
-
-def tune_free_set(rules: Rules, plan: StripPlan, options: argparse.Namespace) -> Rules:
-    """Return `rules` with strips and hearts for free spins that reach BOUGHT_ROUND, what the cap takes made good."""
-    number = choose_shuffle(rules, plan, options.rounds // 128, options)
-    exact = evaluate(rules, plan, number, options.rounds // 8, options.seed, stream=1)
-    rules = with_strips(rules, plan.name, exact.strips)
-    mean = exact.heart_mean
-    for step in range(2):
-        tuned = with_hearts(rules, plan.name, table_with_mean(rules.heart_values.values, mean))
-        sums = measure(tuned, "buy", options.rounds // 4, options.seed, stream=2 + step)
-        mean += (BOUGHT_ROUND - bets_per_round(tuned, sums, "win_minor")) / exact.slope
-    return with_hearts(rules, plan.name, table_with_mean(rules.heart_values.values, mean))
-
-
-def tune_choices(rules: Rules, options: argparse.Namespace) -> Rules:
-    """Return `rules` with the weight of the set that can trigger, and twice that weight for the ante."""
-    sums = measure(on_one_set(rules, rules.buy.strip_set), "base", 4 * options.rounds, options.seed, stream=1)
-    weight = round(Fraction(CHOICE_TOTAL * sums.total("rounds"), ROUNDS_PER_TRIGGER * sums.total("triggers")))
-    report(f"set {rules.buy.strip_set} triggers 1 in {sums.total('rounds') / sums.total('triggers'):.2f}, weight {weight}")
-    rules = with_choice(rules, "base", (CHOICE_TOTAL - weight, weight, 0))
-    return with_choice(rules, "ante", (CHOICE_TOTAL - 2 * weight, 2 * weight, 0))
-
-
-def calibrate(rules: Rules, options: argparse.Namespace) -> Rules:
-    """Return `rules` with strips, heart tables and strip set weights that reach the targets."""
-    rules = change(rules, buy={**rules.buy.model_dump(), "weights": BUY_WEIGHTS})
-    for plan in PLANS:
-        rules = with_hearts(rules, plan.name, HEART_SHAPE)
-    *base_plans, free_plan = PLANS
-    for plan in base_plans:
-        rules = tune_base_set(rules, plan, options)
-    rules = tune_choices(rules, options)
-    return tune_free_set(rules, free_plan, options)
-
-
-def as_toml(rules: Rules) -> str:
-    """Return the calibrated tables of `rules` as TOML, in the order of the rules file."""
+def tune(options: argparse.Namespace) -> str:
+    """Return strip set weights and heart tables that reach RETURN in every mode, as TOML."""
+    rules = rules_of(options)
+    weight, hearts = heart_means(sample_of(rules, options))
     lines: list[str] = []
-    for choice in rules.strip_choices:
-        lines += ["[[strip_choices]]", f'mode = "{choice.mode}"', f"weights = {list(choice.weights)}"]
-        lines += [f'assumption = "{choice.assumption}"', ""]
+    for choice, factor in zip(rules.strip_choices, (1, 2), strict=True):
+        weights = [CHOICE_TOTAL - factor * weight, factor * weight, 0]
+        lines += ["[[strip_choices]]", f'mode = "{choice.mode}"', f"weights = {weights}", f'assumption = "{choice.assumption}"', ""]
     for table in rules.heart_weights:
-        lines += ["[[heart_weights]]", f'strip_set = "{table.strip_set}"', f"weights = {list(table.weights)}"]
-        lines += [f'assumption = "{table.assumption}"', ""]
-    lines += ["[buy]", f'strip_set = "{rules.buy.strip_set}"', f"scatter_counts = {list(rules.buy.scatter_counts)}"]
-    lines += [f"weights = {list(rules.buy.weights)}", f'assumption = "{rules.buy.assumption}"', ""]
-    for part in rules.strip_sets:
-        lines += ["[[strip_sets]]", f'name = "{part.name}"', f'assumption = "{part.assumption}"', "strips = ["]
-        lines += [*(f'    "{strip}",' for strip in part.strips), "]", ""]
+        weights = table_with_mean(rules.heart_values.values, Fraction(hearts[table.strip_set]))
+        lines += ["[[heart_weights]]", f'strip_set = "{table.strip_set}"', f"weights = {weights}", f'assumption = "{table.assumption}"', ""]
     return "\n".join(lines[:-1])
 
 
-def describe(rules: Rules, mode: str, round_count: int, seed: int) -> str:
-    """Return one line on `round_count` rounds of `mode`: RTP with its 99% interval, rates, and each set's base game."""
-    sums = measure(rules, mode, round_count, seed)
-    estimate = estimate_return(rules, mode, sums)
-    count, coins = sums.total("rounds"), rules.bet.coins
-    mean = sums.total("win_minor") / count
-    deviation = (sums.total("win_minor_squared") / count - mean * mean) ** 0.5 / coins
-    names, base = [part.name for part in rules.strip_sets], SUM_NAMES.index("base_win_minor")
-    alone = [f"{name} {row[base] / row[0] / coins:.4f} of {row[0]}" for name, row in zip(names, sums.strata, strict=True) if row[0]]
-    spins = sums.total("feature_spins") / max(1, sums.total("triggers"))
-    return (
-        f"{mode}: RTP {100 * estimate.rtp_observed:.3f}% ({100 * estimate.rtp_low:.3f} to {100 * estimate.rtp_high:.3f}), "
-        f"rounds {count}, mean {mean / coins:.4f} bets, sd {deviation:.2f}, hit {sums.total('hits') / count:.4f}, "
-        f"trigger 1 in {count / max(1, sums.total('triggers')):.2f}, free spins {spins:.2f}, capped {sums.total('capped')}, "
-        f"limited {sums.total('limited')}, highest {sums.total('win_minor_max') / coins:.1f}, base alone: {'; '.join(alone)}"
-    )
+def strips(options: argparse.Namespace) -> str:
+    """Return the strips of each plan, of SHUFFLES shuffles those whose hearts' mean lies nearest to HEART_SHAPE's, as TOML."""
+    rules = rules_of(options)
+    lines: list[str] = []
+    for plan in PLANS:
+        found = [shuffled(rules, plan, number, options.seed[0]) for number in range(SHUFFLES)]
+        lines += ["[[strip_sets]]", f'name = "{plan.name}"', "strips = ["]
+        lines += [*(f'    "{strip}",' for strip in min(found)[1]), "]", ""]
+    return "\n".join(lines[:-1])
 
 
-def report(text: str) -> None:
-    """Write a line of progress."""
-    print(text, file=sys.stderr, flush=True)
+def shuffled(rules: Rules, plan: StripPlan, number: int, seed: str) -> tuple[float, tuple[str, ...]]:
+    """Return how far from HEART_SHAPE's mean a shuffle wants its hearts, infinitely where its hits do not fit, and its strips."""
+    letters = "".join(symbol.letter for symbol in rules.symbols if symbol.role == "paying")
+    made = make_strips(int(seed), number, letters, plan)
+    rules = with_strips(rules, plan.name, made)
+    place = rules.strip_set_index(plan.name)
+    part = Stratum(plan.name, place, is_feature=plan.name == rules.free_spins_strip_set)
+    chunks = [chunk_sums(rules, part, seed.encode(), chunk) for chunk in range(SHUFFLE_CHUNKS)]
+    mean = measured(part, chunks, None).rows.mean(axis=0)
+    shape = sum(value * weight for value, weight in zip(rules.heart_values.values, HEART_SHAPE, strict=True)) / sum(HEART_SHAPE)
+    if part.is_feature:
+        low, high = (feature_value(rules, mean, hearts) for hearts in (0.0, 1.0))
+        wanted, fits = (FEATURE_ALONE - low) / (high - low), True
+    else:
+        wanted = (BASE_ALONE * rules.bet.coins - float(mean[BARE])) / float(mean[TIMES])
+        fits = HITS_LOW <= mean[HITS] <= HITS_HIGH
+    report(f"set {plan.name} shuffle {number}: wants hearts of mean {wanted:.3f}")
+    return abs(wanted - shape) if fits else inf, made
 
 
-def main() -> None:
-    """Print calibrated tables, or with --check measure the installed rules instead."""
-    parser = argparse.ArgumentParser(description="Calibrate Moonlight Princess; print TOML tables for its rules file.")
-    parser.add_argument("--seed", type=int, default=1, help="of the shuffles and the rounds (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=8_000_000, help="base rounds of a tuning measurement (default: %(default)s)")
-    parser.add_argument("--shuffles", type=int, default=8, help="shuffles of each set to choose from (default: %(default)s)")
-    parser.add_argument("--numbers", type=int, nargs=len(PLANS), help="shuffle to take for each of A, B and free, without a search")
-    parser.add_argument("--check", action="store_true", help="measure the installed rules: --rounds of base and ante, a tenth of buy")
-    options = parser.parse_args()
-    rules = installed_rules(GAME)
-    if options.check:
-        for mode, count in (("base", options.rounds), ("ante", options.rounds), ("buy", options.rounds // 10)):
-            print(describe(rules, mode, count, options.seed), flush=True)
-        return
-    print(as_toml(calibrate(rules, options)))
+def _facts(found: Estimate) -> dict[str, float]:
+    return {"value": round(found.value, 9), "low": round(found.low, 9), "high": round(found.high, 9)}
 
 
-if __name__ == "__main__":
-    main()
+def measure(options: argparse.Namespace) -> str:
+    """Return the returns of a sample by mode and part, with their intervals, as JSON."""
+    rules = rules_of(options)
+    sample = sample_of(rules, options)
+    values = values_of(rules)
+    base_sets = [part.name for part in rules.strip_sets if part.name != rules.free_spins_strip_set]
+    parts = {f"base spin on {name} alone, bets": estimate(sample, lambda means, name=name: values.alone(means, name)) for name in base_sets}
+    parts |= {
+        "bought spin, bets": estimate(sample, values.bought_spin),
+        "feature, bets": estimate(sample, values.feature),
+        "feature without a cap, bets": estimate(sample, lambda means: feature_value(rules, means[FEATURE], values.hearts["free"])),
+        "feature without a cap by its plain mean, bets": direct_feature(sample),
+        "features that reach the cap": capped_odds(sample),
+    }
+    modes = {}
+    for mode in (each.name for each in rules.modes):
+        modes[mode] = {
+            "rtp": _facts(estimate(sample, lambda means, mode=mode: values.mode_return(means, mode))),
+            "hits": _facts(estimate(sample, lambda means, mode=mode: values.hit_odds(means, mode))),
+            "triggers": _facts(estimate(sample, lambda means, mode=mode: values.trigger_odds(means, mode))),
+        }
+    facts = {
+        "proof": "return",
+        "rules": rules.version,
+        "rules_hash": rules.rules_hash,
+        "command": f"python tools/calibrate.py {GAME} measure --seed {' '.join(options.seed)} --scale {options.scale} --folder FOLDER",
+        "seeds": options.seed,
+        "target": float(RETURN),
+        "confidence": CONFIDENCE,
+        "modes": modes,
+        "parts": {name: _facts(found) for name, found in parts.items()},
+        "strata": {part.stratum.name: {"spins": part.spin_count, "features": part.feature_count} for part in sample.strata},
+    }
+    return json.dumps(facts, indent=1)
+
+
+STEPS = {"strips": strips, "tune": tune, "measure": measure}

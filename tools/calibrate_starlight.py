@@ -193,7 +193,7 @@ def measure(rules: Rules, measurer: Measurer, options: argparse.Namespace) -> di
     base, free = measurer.sums(rules, "base", options.rounds, "measure"), measurer.sums(rules, "free", options.rounds // 2, "measure")
     found = worth(rules, base, free)
     reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * found.total.error
-    plain = reduce(Sums.plus, simulate(rules, "base", options.rounds // 16, seed=f"{options.seed}/plain".encode()))
+    plain = reduce(Sums.plus, simulate(rules, "base", options.rounds // 32, seed=f"{options.seed}/plain".encode()))
     count, triggers = plain.total("rounds"), plain.total("triggers")
     deviation = sqrt(plain.total("win_minor_squared") / count - (plain.total("win_minor") / count) ** 2) / rules.bet.coins
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()

@@ -55,8 +55,8 @@ def play(
     game: GameOption,
     mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
     bet: Annotated[
-        str, typer.Option("--bet", help="The bet, in the currency; unless named ten minor units a coin, or the game's most.")
-    ] = "",
+        str | None, typer.Option("--bet", help="The bet, in the currency; ten minor units a coin unless named, or the game's most.")
+    ] = None,
     currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code of the account; EUR for one that is opened.")] = "",
     rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1",
     account: Annotated[str, typer.Option("--account", help="Name of the account; opened where it is not there.")] = "player",
@@ -105,7 +105,7 @@ def play(
         opened.close()
 
 
-def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, bet: str, client_seed: str) -> int:
+def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, bet: str | None, client_seed: str) -> int:
     """Return the bet in minor units; raises for whatever the ledger would not take, before anything is recorded."""
     from ledger.accounts import check_text
     from ledger.bets import Bet, check_terms
@@ -119,7 +119,7 @@ def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, 
             raise UsageError("--currency", f"{its_currency}, the currency of account {account}", currency)
     except AccountUnknown:
         its_currency = currency or "EUR"
-    bet_minor = parse_amount(bet, its_currency) if bet else rules.bet.coins * min(COIN_MINOR, rules.bet.coin_minor_max)
+    bet_minor = parse_amount(bet, its_currency) if bet is not None else rules.bet.coins * min(COIN_MINOR, rules.bet.coin_minor_max)
     check_bet(rules, bet_minor, its_currency)
     check_terms(Bet(account, rules.game, mode, bet_minor, client_seed, channel=CHANNEL))
     return bet_minor

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from replay.referee.falling import Board, NewSymbols, board_after, reel_numbers
 from replay.referee.scatter_pays import pay_for_count
 
-__all__ = ["GOLD", "WaysWin", "board_wins", "fall", "ladder_multiplier", "product_of_reels", "split_gold", "spins_for_scatters"]
+__all__ = ["GOLD", "WaysWin", "board_wins", "fall", "ladder_multiplier", "product_of_reels", "spins_for_scatters", "split_gold"]
 
 GOLD = 1
 

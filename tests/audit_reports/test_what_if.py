@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engines.game import Outcome
-from engines.registry import GAMES, game_of_rules
+from engines.registry import GAMES, game_of_rules, installed_rules
 from engines.rng import round_key
 from engines.rules import GameRules, load_rules
 from ledger.rounds import RoundLedger
@@ -44,6 +44,10 @@ IDLE = {
     ("starlight-wins", "ALL-1=1"): "the one mode costs the bet",
     ("starlight-wins", "SLW-2=1"): "every wild on the board is part of every win: none is ever loose",
 }
+
+
+def rules_path(game: str) -> Path:
+    return ROOT / "engines" / "games" / GAMES[game] / f"rules-{installed_rules(game).version}.toml"
 
 
 class Played(NamedTuple):
@@ -89,7 +93,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, tupl
         if (game, mode, changes) in kept:
             return kept[game, mode, changes]
         folder = tmp_path_factory.mktemp("what_if")
-        text = next((ROOT / "engines" / "games" / GAMES[game]).glob("rules-*.toml")).read_text()
+        text = rules_path(game).read_text()
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
@@ -110,7 +114,7 @@ def test_every_reading_of_every_game_is_in_a_case() -> None:
     """No reading is left without a round that it changes, but those that can change none."""
     listed = {(game, reading) for game, _, reading, _ in CASES} | set(IDLE)
     for game in GAMES:
-        rules = load_rules(next((ROOT / "engines" / "games" / GAMES[game]).glob("rules-*.toml")))
+        rules = installed_rules(game)
         assert {(game, f"{name}={value}") for name, value, _ in rules.other_readings()} == {each for each in listed if each[0] == game}
 
 
@@ -192,7 +196,7 @@ def test_a_round_in_play_shows_nothing(capfd: Capture, tmp_path: Path) -> None:
     with known_seed(), RoundLedger.create(tmp_path / "ledger.db") as ledger:
         account = ledger.open_account("ann", "EUR")
         ledger.move_funds(account, 10**6)
-        rules = load_rules(next((ROOT / "engines" / "games" / GAMES[MOONLIGHT]).glob("rules-*.toml")))
+        rules = installed_rules(MOONLIGHT)
         opened = ledger.open_round(account, game_of_rules(rules), "buy", BET_MINOR)
     options = ("verify", "--ledger", tmp_path / "ledger.db", "--round", opened.round_id, "--what-if")
     text = run(capfd, *options).out

@@ -15,7 +15,7 @@ from engines.event_buffer import HEAD_ENDED, HEAD_TOTAL, NOT_ENDED, RoundBuffer
 from engines.game import Game
 from engines.games.moonlight_princess.game import rest_spin
 from engines.kernels.scatter_pays import pay_of_count
-from engines.registry import game_of_rules, installed_game, installed_rules
+from engines.registry import game_of_rules, installed_game, installed_rules, rules_versions
 from engines.rng import round_key, words
 from engines.rules import GameRules
 from tests.conftest import ROOT
@@ -27,8 +27,11 @@ GAME = installed_game("moonlight-princess")
 SEED = bytes(range(32))
 MODES = ("base", "ante", "buy")
 
-# Draft rules: pinned so that no change goes unseen, replaced with the version (design, section 6).
-PINNED_300 = json.loads((ROOT / "tests" / "golden" / "moonlight-princess-0.1.0.json").read_text())
+# Draft rules: pinned so that no change goes unseen, one file for each version that is installed (design, section 6).
+PINNED = {
+    version: json.loads((ROOT / "tests" / "golden" / f"moonlight-princess-{version}.json").read_text())
+    for version in rules_versions("moonlight-princess")
+}
 
 
 def minor(amount: str) -> int:
@@ -138,16 +141,18 @@ def test_another_hash_seed_gives_the_same_bytes(tmp_path: Path) -> None:
         done = subprocess.run(
             command, cwd=ROOT, env={"PYTHONHASHSEED": hash_seed, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True
         )
-        assert done.stdout.split() == [PINNED_300["digest_of_300"][mode] for mode in MODES]
+        assert done.stdout.split() == [PINNED[RULES.version]["digest_of_300"][mode] for mode in MODES]
 
 
-def test_pinned_digests() -> None:
-    """The digests over 20,000 rounds of each mode are the pinned ones."""
-    machine = game_of_rules(RULES)
+@pytest.mark.parametrize("version", PINNED)
+def test_pinned_digests(version: str) -> None:
+    """The digests over 20,000 rounds of each mode are the pinned ones, of every version of the rules."""
+    rules = installed_rules("moonlight-princess", version)
+    machine = game_of_rules(rules)
     machine.compile()
-    assert RULES.rules_hash == PINNED_300["rules_hash"]
+    assert rules.rules_hash == PINNED[version]["rules_hash"]
     for mode in MODES:
-        assert pinned_digest(machine, mode) == PINNED_300["digest"][mode]
+        assert pinned_digest(machine, mode) == PINNED[version]["digest"][mode]
 
 
 def ended(rules: GameRules, mode: str, count: int = 200) -> set[str]:

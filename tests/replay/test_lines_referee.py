@@ -8,9 +8,9 @@ import pytest
 from engines.canonical import canonical_json
 from engines.game import EventBytes
 from engines.game_events import Drop
+from replay.referee.amounts import cap_award
 from replay.referee.hold_and_respin import after_respin, cash_x100, ladder_x100, moon_count, possible_sums
 from replay.referee.lines import LineWin, cells_of_lines, line_win, line_wins
-from replay.referee.scatter_pays import cap_award
 from replay.referee.walk import RoundTotals, referee_round, walk_round
 from replay.replayer import compare_outcome
 from replay.weighing import weigh

@@ -2,23 +2,27 @@
 
 import copy
 import itertools
+import json
 import random
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.canonical import canonical_json
 from engines.game import EventBytes, Outcome
-from engines.game_events import GAME_EVENTS
+from engines.game_events import GAME_EVENTS, GameEvent
+from engines.registry import installed_rules
 from engines.rng import round_key
 from engines.rules import GameRules
+from replay.referee.walk import walk_round
 from replay.replayer import compare_outcome
 from replay.verdict import Finding
 from replay.weighing import weigh
 from tests.replay.alterations import Facts, carry_on, leave_heart_out, number_paths, of_kind, set_field
 from tests.replay.kernel_play import RULES, SEED, findings_of, game_by, kernel_facts
 from tests.replay.test_kernel_rounds import alter_one_field
+from tests.rules_changes import changed_rules
 
 ROUNDS = [(name, mode) for name in ("installed", "cap 20", "low limits") for mode in ("base", "ante", "buy", "buy")]
 
@@ -122,3 +126,48 @@ def test_a_difference_beside_a_finding_is_told_once() -> None:
     facts[1][path[0]] = 7
     found = weighed(facts, RULES["installed"], outcome)
     assert [finding.event_index for finding in found] == [1]
+
+
+def rich(game: str) -> GameRules:
+    """Return a game's rules with its features made frequent."""
+    rules: Any = installed_rules(game)
+    if game == "moon-spell":
+        strips = [{"name": "base", "assumption": "ALL-2", "strips": ["MMSRMG", *["MSMRW"] * 4]}]
+        return changed_rules(rules, strip_sets=strips, respin_weights={"moon": 9, "blank": 11})
+    gold = [{**part.model_dump(), "total": 100, "weights": [40 if weight else 0 for weight in part.weights]} for part in rules.gold]
+    sets = [{**part.model_dump(), "strips": ["S" + strip[1:30] + "S" + strip[31:] for strip in part.strips]} for part in rules.strip_sets]
+    return changed_rules(rules, gold=gold, strip_sets=sets)
+
+
+RICH = {game: rich(game) for game in ("starlight-wins", "moon-spell")}
+
+
+@given(rng=st.randoms(use_true_random=False))
+def test_in_the_other_games_a_changed_number_is_one_finding_and_its_severity_is_the_seeds(rng: random.Random) -> None:
+    """Any number of a round's game events changed alone is one finding, about money only where it is an amount or a pay."""
+    game = rng.choice(sorted(RICH))
+    rules = RICH[game]
+    bet = 2 * rules.bet.coins
+    outcome = game_by(rules).play(round_key(SEED, game, "", rng.randrange(400)), "base", bet, {}, ())
+    facts = [json.loads(event.data) for event in outcome.events]
+    event = rng.choice(facts)
+    before = copy.deepcopy(event)
+    name = rng.choice(sorted({path[0] for path in number_paths(event)}))
+    path = rng.choice([path for path in number_paths(event) if path[0] == name])
+    holder: Any = event
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = rng.choice((holder[path[-1]] + 1, max(holder[path[-1]] - 1, 0), 0, 1, rng.randrange(12)))
+    if event == before:
+        return
+    events = [
+        (index, cast(GameEvent, GAME_EVENTS[fact["kind"]].model_validate_json(canonical_json(fact)))) for index, fact in enumerate(facts, 1)
+    ]
+    walk = walk_round(events, rules, mode="base", bet_minor=bet)
+    recorded = [(index, EventBytes(f"{fact['kind']}/1", canonical_json(fact))) for index, fact in enumerate(facts, 1)]
+    by_replay = compare_outcome(recorded, outcome, recorded_win_minor=outcome.total_win_minor)
+    by_record = [finding for finding in walk.findings if finding.severity != "warning"]
+    found = weigh(by_record, by_replay, recorded, outcome)
+    assert len(found) == 1, (game, name, found)
+    if not str(name).endswith(("_minor", "_x100")):
+        assert found[0].severity == "integrity", (game, name, found)

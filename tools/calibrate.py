@@ -1,0 +1,44 @@
+"""Calibrate a game: make its strips, trim its weights until each mode returns its target, measure the result.
+
+Each game has a module `calibrate_<game>` with the steps it knows. Sampling steps keep their chunks in a folder outside
+the project and go on where a run before them stopped; the same options give the same numbers however often they were
+interrupted. docs/calibration.md says what is estimated and why it is right.
+"""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+MODULES = {"moonlight-princess": "calibrate_moonlight"}
+
+
+def module_of(game: str) -> ModuleType:
+    """Return the module that calibrates a game."""
+    return importlib.import_module(f"tools.{MODULES[game]}")
+
+
+def main() -> None:
+    """Run one step of one game; what it finds goes to stdout, progress to stderr."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("game", choices=MODULES)
+    parser.add_argument("step", help="what to do; the game's module lists its STEPS")
+    parser.add_argument("--seed", nargs="+", default=["1"], help="of shuffles and samples; several make one sample (default: 1)")
+    parser.add_argument("--scale", type=int, default=1, help="size of each seed's sample, in units of the game (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, help="where the chunks are kept; a run goes on with those of the one before")
+    parser.add_argument("--version", help="rules version (default: the newest)")
+    options = parser.parse_args()
+    steps = module_of(options.game).STEPS
+    if options.step not in steps:
+        parser.error(f"step {options.step!r}: want one of {', '.join(steps)}")
+    if options.folder is None and options.step != "strips":
+        parser.error(f"step {options.step!r} samples: want --folder, a folder outside the project")
+    print(steps[options.step](options))
+
+
+if __name__ == "__main__":
+    main()
