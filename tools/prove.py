@@ -160,9 +160,13 @@ def prove_simulated(options: argparse.Namespace) -> dict[str, Any]:
             estimate = estimate_return(rules, mode, total)
             if not estimate.rtp_low - 0.001 < target < estimate.rtp_high + 0.001:
                 raise ProofError(f"return of {game} {mode}", f"{float(target)} within the interval, give or take 0.001", str(estimate))
-            hits = total.total("hits") / count
-            found[f"{game} {mode}"] = {"target": float(target), "rounds": count, **estimate._asdict(), "hit_frequency": hits}
-    return {"seed": SEED.hex(), "modes": found}
+            shares = {"hit_frequency": total.total("hits") / count, "triggers": total.total("triggers") / count}
+            found[f"{game} {mode}"] = {"target": float(target), "rounds": count, **estimate._asdict(), **shares}
+    # The ante's triggers are twice the base mode's by construction; by count at the full number of rounds.
+    ratio = found["moonlight-princess ante"]["triggers"] / found["moonlight-princess base"]["triggers"]
+    if abs(ratio - 2) > (0.02 if options.full else 0.2):
+        raise ProofError("triggers of ante and base", "2 to 1", f"{ratio:.4f}")
+    return {"seed": SEED.hex(), "modes": found, "ante_triggers_per_base_trigger": ratio}
 
 
 def prove_properties(options: argparse.Namespace) -> dict[str, Any]:
