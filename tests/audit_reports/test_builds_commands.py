@@ -107,7 +107,8 @@ def test_another_build_is_not_the_installed_one(capfd: Capture, path: Path) -> N
     health = run(capfd, "doctor", "--ledger", path)
     assert health.status == 4
     assert (
-        f"installed build of {GAME} {BUILD.rules_version}: want {other.fingerprint}, got {BUILD.fingerprint}, which differs in engines/old.py" in health.out
+        f"installed build of {GAME} {BUILD.rules_version}: want {other.fingerprint}, got {BUILD.fingerprint}, which differs in engines/old.py"
+        in health.out
     )
     assert "mend: install the registered release, or have this one approved: audit builds register" in health.out
     played = run(capfd, "play", "--ledger", path, "--game", GAME, "--json")
