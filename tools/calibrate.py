@@ -1,8 +1,12 @@
 """Calibrate a game: make its strips, trim its weights until each mode returns its target, measure the result.
 
-Each game has a module `calibrate_<game>` with the steps it knows. Sampling steps keep their chunks in a folder outside
-the project and go on where a run before them stopped; the same options give the same numbers however often they were
-interrupted. docs/calibration.md says what is estimated and why it is right.
+    python tools/calibrate.py moonlight-princess STEP [options]     # strips, tune, measure
+    python tools/calibrate.py starlight-wins [options]              # makes the tables; --measure
+    python tools/calibrate.py moon-spell [options]                  # exact: nothing is sampled; --write
+
+Each game has a module `calibrate_<game>`. Samples are kept outside the project and a run goes on where the one before it
+stopped; the same options give the same numbers however often they were interrupted. docs/calibration.md says what is
+estimated and why it is right.
 """
 
 import argparse
@@ -14,7 +18,7 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-MODULES = {"moonlight-princess": "calibrate_moonlight"}
+MODULES = {"moonlight-princess": "calibrate_moonlight", "starlight-wins": "calibrate_starlight", "moon-spell": "calibrate_moon_spell"}
 
 
 def module_of(game: str) -> ModuleType:
@@ -24,7 +28,10 @@ def module_of(game: str) -> ModuleType:
 
 def main() -> None:
     """Run one step of one game; what it finds goes to stdout, progress to stderr."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    if sys.argv[1:2] and sys.argv[1] in MODULES and not hasattr(module_of(sys.argv[1]), "STEPS"):
+        module_of(sys.argv[1]).main(sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("game", choices=MODULES)
     parser.add_argument("step", help="what to do; the game's module lists its STEPS")
     parser.add_argument("--seed", nargs="+", default=["1"], help="of shuffles and samples; several make one sample (default: 1)")

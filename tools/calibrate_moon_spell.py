@@ -13,6 +13,7 @@ import json
 import random
 import re
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -82,12 +83,12 @@ def figures_text(rules: Rules, exact: Exact, seed: int) -> str:
     return json.dumps(facts, indent=1) + "\n"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Make strips and weights, print them with their figures, and write them if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     rules = load_rules(FILE)
     assert isinstance(rules, Rules)
     chance = random.Random(options.seed)

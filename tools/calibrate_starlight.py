@@ -230,7 +230,7 @@ def _by_award(awards: Sequence[int]) -> dict[str, int]:
     return {str(awarded): count for awarded, count in enumerate(awards) if awarded and count}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print calibrated tables, or with --measure what the installed rules return."""
     parser = argparse.ArgumentParser(description="Calibrate Starlight Wins; print TOML tables for its rules file.")
     parser.add_argument("--seed", type=int, default=1, help="of the shuffles and the rounds (default: %(default)s)")
@@ -240,7 +240,7 @@ def main() -> None:
     parser.add_argument("--shuffles", type=int, default=24, help="shuffles of each set to choose from (default: %(default)s)")
     parser.add_argument("--keep", type=Path, help="file for the sums of each block of rounds; a second start goes on from it")
     parser.add_argument("--measure", action="store_true", help="measure the installed rules and print the result as JSON")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     rules = installed_rules(GAME)
     assert isinstance(rules, Rules)
     measurer = Measurer(options.seed, options.keep)

@@ -237,9 +237,9 @@ BAD_OPTIONS = [
     ("export --all --canonical --json --ledger L", "--canonical, --json: want one of them"),
     ("seeds release --round R --tz UTC -o keys.jsonl --ledger L", "--tz: want it with --since alone"),
     ("play --game G --rules F --mode turbo --ledger L", "mode of moonlight-princess"),
-    ("play --game moon-spell --rules F --ledger L", "game 'moon-spell'"),
-    ("simulate --game moon-spell --rules F", "game 'moon-spell'"),
-    ("rules --game moon-spell --rules F", "game 'moon-spell'"),
+    ("play --game moon-shine --rules F --ledger L", "game 'moon-shine'"),
+    ("simulate --game moon-shine --rules F", "game 'moon-shine'"),
+    ("rules --game moon-shine --rules F", "game 'moon-shine'"),
     ("rules --game G --rules F --version 7.0.0", "--version: want 0.1.0"),
 ]
 

@@ -4,13 +4,13 @@ import itertools
 import json
 from fractions import Fraction
 from math import sqrt
-from statistics import NormalDist
 from typing import Any
 
 from engines.games.moon_spell.exact import board_counts, end_counts, exact_figures, respin_counts, value_sums
 from engines.registry import exact_return, installed_rules
 from engines.simulate import SUM_NAMES, Sums, simulate
 from tests.conftest import ROOT
+from tests.holm import binomial_p, holm, normal_p
 from tests.rules_changes import changed_rules
 
 RULES: Any = installed_rules("moon-spell")
@@ -129,13 +129,12 @@ def test_simulated_rounds_agree_with_the_exact_figures() -> None:
         sums = chunk if not sums.strata else sums.plus(chunk)
     total = dict(zip(SUM_NAMES, sums.strata[0], strict=True))
     bet, trigger = RULES.bet.coins, sum(exact.moons[5:])
-    starts = [
-        (total["win_minor"] / bet / count, float(exact.rtp), sqrt(exact.variance / count)),
-        (total["hits"] / count, float(exact.hit_frequency), sqrt(exact.hit_frequency * (1 - exact.hit_frequency) / count)),
-        (total["triggers"] / count, float(trigger), sqrt(trigger * (1 - trigger) / count)),
-    ]
-    odds = sorted(2 * NormalDist().cdf(-abs(found - wanted) / spread) for found, wanted, spread in starts)
-    assert all(p > 0.01 / (len(odds) - place) for place, p in enumerate(odds)), odds
+    p_values = {
+        "return": normal_p(total["win_minor"] / bet / count, float(exact.rtp), sqrt(exact.variance / count)),
+        "hits": binomial_p(total["hits"], count, float(exact.hit_frequency)),
+        "triggers": binomial_p(total["triggers"], count, float(trigger)),
+    }
+    assert holm(p_values) == []
 
 
 def test_the_kept_figures_are_current() -> None:

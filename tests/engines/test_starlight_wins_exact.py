@@ -5,7 +5,6 @@ from fractions import Fraction
 from itertools import product
 from math import prod, sqrt
 from pathlib import Path
-from statistics import NormalDist
 
 import pytest
 
@@ -14,6 +13,7 @@ from engines.registry import game_of_rules, installed_rules
 from engines.rng import round_key
 from engines.rules import GameRules
 from engines.simulate import CHUNK_ROUNDS, estimate_return, simulate
+from tests.holm import holm, normal_p
 from tests.rules_changes import changed_rules
 from tools.calibrate_starlight import PLANS, make_strips
 from tools.starlight_worth import BLOCK_SPINS, STRATA, SUM_COUNT, Measurer, exact_strata, worth
@@ -69,17 +69,6 @@ def test_a_scatter_more_moves_the_exact_values() -> None:
     assert first_board_pays(other, "base")[8] < first_board_pays(TINY, "base")[8]
 
 
-def holm_fails(z_scores: dict[str, float], level: float = 0.01) -> list[str]:
-    """Return which of two-sided tests fail jointly at `level`, by Holm's steps."""
-    ranked = sorted(z_scores.items(), key=lambda item: -abs(item[1]))
-    failed = []
-    for rank, (name, z) in enumerate(ranked):
-        if 2 * (1 - NormalDist().cdf(abs(z))) > level / (len(ranked) - rank):
-            break
-        failed.append(f"{name}: z {z:.2f}")
-    return failed
-
-
 @pytest.mark.parametrize("strip_set", ["base", "free"])
 def test_played_first_boards_agree(strip_set: str) -> None:
     """First boards of 20,000 spins of each strip set agree with the exact values in all parts jointly at 99% (Holm)."""
@@ -109,8 +98,9 @@ def test_played_first_boards_agree(strip_set: str) -> None:
         if expected >= 10:
             found[f"{count} scatters"] = (scatters.count(count) - expected) / sqrt(expected * (1 - float(odd)))
     assert len(found) >= 12
-    assert not holm_fails(found)
-    assert holm_fails({**found, "planted": 5.0}) == ["planted: z 5.00"]
+    p_values = {name: normal_p(z, 0, 1) for name, z in found.items()}
+    assert holm(p_values) == []
+    assert holm({**p_values, "planted": normal_p(5, 0, 1)}) == ["planted"]
 
 
 def test_the_stratified_estimate_is_that_of_plain_rounds(tmp_path: Path) -> None:
@@ -136,7 +126,7 @@ def test_the_stratified_estimate_is_that_of_plain_rounds(tmp_path: Path) -> None
     share = sum(features) / total.total("rounds")
     share_of_spins = sum(base.awards[1:]) / BLOCK_SPINS
     z_scores["triggers"] = (share_of_spins - share) / sqrt(2 * share / BLOCK_SPINS)
-    assert not holm_fails(z_scores)
+    assert holm({name: normal_p(z, 0, 1) for name, z in z_scores.items()}) == []
     assert found.total.error < plain_error
     lines = kept.read_text().splitlines()
     assert len(lines) == 2
