@@ -180,12 +180,12 @@ class TableRows:
         return self._value(select, stream, version, version) is not None
 
     def accounts(self) -> Iterator[tuple[Any, ...]]:
-        """Iterate over reference, version, currency, balance and round in play of all accounts."""
-        return rows_in_pages(self._all(f"SELECT {self._account} FROM accounts"))
+        """Iterate over reference, version, currency, balance and round in play of all accounts, sorted."""
+        return rows_in_pages(self._all(f"SELECT {self._account} FROM accounts ORDER BY 1"))
 
     def epochs(self) -> Iterator[tuple[Any, ...]]:
-        """Iterate over number, commitment, sealed seed, writer, next nonce and whether it is closed, of all epochs."""
-        return rows_in_pages(self._all(f"SELECT {self._epoch} FROM epochs"))
+        """Iterate over number, commitment, sealed seed, writer, next nonce and whether it is closed, of all epochs, sorted."""
+        return rows_in_pages(self._all(f"SELECT {self._epoch} FROM epochs ORDER BY 1"))
 
     def rounds(self) -> RowCursor:
         """Return id, account, game, both references, status and version of all rounds, sorted by id."""

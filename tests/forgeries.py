@@ -22,7 +22,7 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from engines.registry import installed_game, installed_rules
+from engines.registry import installed_game, installed_rules, rules_versions
 from engines.rules import RulesFileError, load_rules
 from ledger.checkpoints import sign_tree
 from ledger.history import RoundEntry, build
@@ -35,7 +35,8 @@ from tests.rewriting import Append, Rewriting
 __all__ = ["CAREFUL", "FORGERIES", "Scene", "Sight", "forge", "insider", "new_scene", "run_audit", "unseen"]
 
 GAME = "moonlight-princess"
-RULES = Path(__file__).resolve().parent.parent / "engines" / "games" / "moonlight_princess" / "rules-0.1.0.toml"
+RULES_VERSION = rules_versions(GAME)[-1]
+RULES = Path(__file__).resolve().parent.parent / "engines" / "games" / "moonlight_princess" / f"rules-{RULES_VERSION}.toml"
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def change_rules_file(scene: Scene, chance: random.Random) -> Sequence[Sight] | 
     if rules.rules_hash == installed_rules(GAME).rules_hash:
         return None  # a value written otherwise, such as 01
     wanted = installed_rules(GAME).rules_hash[:16]
-    return (Sight(verify, 3, f"rules of {GAME} 0.1.0: want hash {wanted}…, got {rules.rules_hash[:16]}…"),)
+    return (Sight(verify, 3, f"rules of {GAME} {RULES_VERSION}: want hash {wanted}…, got {rules.rules_hash[:16]}…"),)
 
 
 def _go_on(scene: Scene, chance: random.Random) -> Path:

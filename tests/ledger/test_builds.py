@@ -71,7 +71,9 @@ def test_a_build_is_registered_once(tmp_path: Path) -> None:
     """The same build again is refused; together with a new one only the new one is recorded."""
     with new_ledger(tmp_path) as (ledger, _):
         register_builds(ledger, BUILDS, "Ann", "Bob")
-        with pytest.raises(BuildKnown, match=f"build moonlight-princess 0.1.0 {BUILDS[0].fingerprint}: want one that is not registered"):
+        with pytest.raises(
+            BuildKnown, match=f"build {BUILDS[0].game} {BUILDS[0].rules_version} {BUILDS[0].fingerprint}: want one that is not registered"
+        ):
             register_builds(ledger, BUILDS, "Ann", "Bob")
         fresh = other_build("ee" * 32)
         assert [event.engine_fingerprint for event in register_builds(ledger, [*BUILDS, fresh], "Ann", "Bob")] == [fresh.fingerprint]

@@ -1,7 +1,6 @@
 """The verdict `build_unapproved`: its place among the verdicts, before and after a registration, and registrations that were altered."""
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from ledger.merkle import append_digest, leaf_bytes, leaf_hash
 from ledger.rounds import RoundLedger
 from replay.bulk import BulkSummary, plan_bulk, verify_bulk
 from replay.verification import Verification, Verifier
+from tests.attacks import open_for_attack
 from tests.fake_game import FakeGame
 from tests.ledger_files import altered
 
@@ -120,7 +120,7 @@ def test_all_rounds_say_the_same_as_one(made: Made, monkeypatch: pytest.MonkeyPa
 
 def change_registration(path: Path, *, is_leaf_changed: bool) -> None:
     """Write the fingerprint of another build into the registration, and where asked its leaf anew."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with closing(open_for_attack(str(path))) as connection:
         select = "SELECT state FROM stored_events WHERE originator_id = 'ledger' AND originator_version = 2"
         event = json.loads(connection.execute(select).fetchone()[0])
         data = json.dumps({**event, "engine_fingerprint": "cd" * 32}, sort_keys=True, separators=(",", ":")).encode()
@@ -149,7 +149,7 @@ def approve_without_a_leaf(path: Path) -> None:
 
 def move_registration(path: Path) -> None:
     """Let the registration change places with the last leaf, behind every round."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with closing(open_for_attack(str(path))) as connection:
         (last,) = connection.execute("SELECT max(leaf_index) FROM leaves").fetchone()
         (own,) = connection.execute("SELECT leaf_index FROM leaves WHERE stream = 'ledger' AND version_first = 2").fetchone()
         for before, after in ((own, -1), (last, own), (-1, last)):
@@ -189,7 +189,6 @@ def test_an_altered_registration_approves_nothing(made: Made, alter: Callable[[P
     round_id = ledger.play(ref, RENAMED, "base", 200).round_id
     ledger.play(ref, GAME, "base", 200)
     ledger.close()
-    altered(path)
     alter(path)
     verification = verify(path, round_id)
     assert verification.verdict in ("build_unapproved", "record_tampered")
