@@ -106,8 +106,8 @@ def test_another_build_is_not_the_installed_one(capfd: Capture, path: Path) -> N
     assert "build_manifest" in listed.out  # the manifest made up above is not that of its fingerprint
     health = run(capfd, "doctor", "--ledger", path)
     assert health.status == 4
-    differs = f"want {other.fingerprint}, got {BUILD.fingerprint}, which differs in engines/old.py"
-    assert f"installed build of {GAME} {BUILD.rules_version}: {differs}" in health.out
+    where = f"installed build of {GAME} {BUILD.rules_version}"
+    assert f"{where}: want {other.fingerprint}, got {BUILD.fingerprint}, which differs in engines/old.py" in health.out
     assert "mend: install the registered release, or have this one approved: audit builds register" in health.out
     played = run(capfd, "play", "--ledger", path, "--game", GAME, "--json")
     assert played.status == 0
