@@ -22,6 +22,7 @@ from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
 __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 APPEND_EVENTS_MAX = 10_000_000
+LEAF_MISSING_MAX = 1000
 RANGES_MIN = 16  # from which on processes pay off
 
 
@@ -198,7 +199,7 @@ class _Walk:
             yield self._versions_fault(leaf)
         self._last_versions[leaf.stream] = leaf.version_last
         form: list[bytes] = []
-        is_whole = True
+        missing_count = 0
         for version in range(leaf.version_first, min(leaf.version_last, leaf.version_first + APPEND_EVENTS_MAX) + 1):
             event = self._events.next
             if event is not None and event[2] == version and event[1] == leaf.stream:
@@ -207,9 +208,9 @@ class _Walk:
                 found, faults = self._take(leaf, version)
                 yield from faults
                 if found is None:
-                    is_whole = False
-                    if version > self._rows.last_version(leaf.stream):
-                        break  # what the leaf covers beyond the stream's end is one fault
+                    missing_count += 1
+                    if missing_count > LEAF_MISSING_MAX or version > self._rows.last_version(leaf.stream):
+                        break  # what the leaf covers beyond the stream's end is one fault, and a gap without end is no more
                     continue
                 event = found
             data = event[4]
@@ -225,7 +226,7 @@ class _Walk:
         self.event_count += len(form) // 2
         digest = hashlib.sha256(b"".join(form)).digest()
         recomputed = leaf_hash(leaf_bytes(leaf.stream, leaf.version_first, leaf.version_last, leaf.recorded_at_us, digest))
-        if recomputed != leaf.leaf_hash and is_whole:
+        if recomputed != leaf.leaf_hash and not missing_count:
             yield Fault("leaf", row, leaf.stream, leaf.version_first - 1, leaf.leaf_hash.hex(), recomputed.hex())
         yield from self._grow(recomputed)
         self._forget_settled(leaf.stream)

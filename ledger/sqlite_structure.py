@@ -90,9 +90,10 @@ def _number_faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     first, last = connection.execute("SELECT (SELECT min(rowid) FROM stored_events), (SELECT max(rowid) FROM stored_events)").fetchone()
     if first is None:
         return
-    if first < 1:
-        (stream,) = connection.execute("SELECT CAST(originator_id AS TEXT) FROM stored_events WHERE rowid = ?", (first,)).fetchone()
-        yield _fault("event_number", f"stored_events row {first}", "a number from 1 on", first, str(stream))
+    if not isinstance(first, int) or first < 1:
+        where = "FROM stored_events ORDER BY rowid LIMIT 1"
+        (stream,) = connection.execute(f"SELECT coalesce(CAST(originator_id AS TEXT), '') {where}").fetchone()
+        yield _fault("event_number", f"stored_events row {first}", "a number from 1 on", first, stream)
     try:
         given = connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
     except sqlite3.OperationalError:

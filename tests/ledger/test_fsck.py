@@ -158,6 +158,7 @@ def test_in_bulk_and_leaf_by_leaf_are_one(
             patch.setattr(f"{module}.STRETCH_LEAVES", 8)
         for module in ("ledger.fsck", "ledger.ranges"):
             patch.setattr(f"{module}.RANGE_LEAVES", 16)
+        patch.setattr("ledger.fsck.RANGES_MIN", 2)
         patch.setattr("ledger.ranges.ProcessPoolExecutor", OwnProcess)
         for way in ("stretches", "ranges", "leaves"):
             if way == "leaves":

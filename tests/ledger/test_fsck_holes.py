@@ -261,6 +261,22 @@ ALTERATIONS: dict[str, tuple[Alteration, str]] = {
         for value in (2**63, ["x"])
     },
     # Hostile things of all kinds.
+    "numbers of events as texts": (
+        rebuilt(
+            "stored_events",
+            {"INTEGER PRIMARY KEY AUTOINCREMENT": ""},
+            "SELECT rowid || 'x', originator_id, originator_version, topic, state FROM before",
+        ),
+        "rowid in stored_events row 12x: want integer, got text",
+    ),
+    "a gap without end": (
+        run_sql(
+            f"UPDATE stored_events SET originator_version = 9223372036854775807 WHERE originator_id = {FIRST_ROUND} "
+            "AND topic = 'round_settled/1'",
+            f"UPDATE leaves SET version_last = 9223372036854775807 WHERE stream = {FIRST_ROUND} AND version_first > 1",
+        ),
+        "covered by leaf 5: want an event, got none",
+    ),
     "a fraction deep in lists": (nest_deeply, "want a canonical JSON object"),
     "an account opened a second time": (repeat_opening, "place of account_opened: want the first event of its account, got version 3"),
     "another table": (run_sql("CREATE TABLE aside (x)"), "table aside: want none, got CREATE TABLE aside (x)"),
