@@ -284,7 +284,7 @@ def _check_tumble(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], 
 def _check_refill(scene: SpinScene, wins: DropWins, placed: tuple[int, Tumble], where: str) -> None:
     told = placed[1].removed_cells
     removals = [(told, removal, wins.recorded) if removal != told else (told,) for removal in wins.removals]
-    check_refill(scene, placed, where, [world.tops for world in wins.worlds], removals)
+    check_refill(scene, placed, where, [(world.tops, world.shown) for world in wins.worlds], removals)
 
 
 def _at_rest(scene: SpinScene, record: SpinRecord, wins: DropWins, worlds: list[World], steps: list[Step]) -> list[World]:

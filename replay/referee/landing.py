@@ -5,8 +5,9 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from engines.game_events import Drop, Tumble
-from replay.referee.falling import Board, refill, removed_counts
+from replay.referee.falling import Board, NewSymbols, refill, removed_counts
 from replay.referee.grammar import SpinRecord, Step
+from replay.referee.notebook import Weight
 from replay.referee.scene import Scene
 
 __all__ = ["BOARDS_MAX", "DrawnBoard", "DrawnBoards", "boards_as_drawn", "check_drop_form", "check_refill", "is_shaped"]
@@ -113,18 +114,24 @@ def _tops_that_show(scene: Scene, drop: Drop) -> list[list[int]]:
     return tops
 
 
+Standing = tuple[tuple[int, ...], tuple[int, ...]]  # for each reel the strip position in its top row, and how many it has shown
+
+
 def check_refill(
-    scene: Scene, placed: tuple[int, Tumble], where: str, tops: Sequence[tuple[int, ...]], removals: Sequence[Iterable[tuple[int, ...]]]
+    scene: Scene, placed: tuple[int, Tumble], where: str, standings: Sequence[Standing], removals: Sequence[Iterable[tuple[int, ...]]]
 ) -> None:
-    """Check what fell in against the strips, for each way they may stand and what may be gone with it; unknown tops allow all."""
+    """Check what fell in against the strips, for each way they may stand and what may be gone with it; unknown tops allow all.
+
+    Where another stop shows the same board and explains what fell in, either may be the altered one: only the seed tells.
+    """
     index, tumble = placed
     tables = scene.tables
     wanted = []
-    for standing, ways_gone in zip(tops, removals, strict=True):
-        if not standing:
+    for (tops, _), ways_gone in zip(standings, removals, strict=True):
+        if not tops:
             return
         for removed in ways_gone:
-            new = refill(tables.strips[scene.strip_set], standing, removed_counts(removed, tables.reel_rows))[0]
+            new = refill(tables.strips[scene.strip_set], tops, removed_counts(removed, tables.reel_rows))[0]
             if new == tumble.new_symbols:
                 return
             wanted.append(new)
@@ -134,4 +141,18 @@ def check_refill(
         "; ".join(f"reel {reel}: {scene.names(list(new[reel])) or 'nothing'}" for reel in bad if reel < len(new)) or f"{len(new)} reels"
         for new in (want, got)
     )
-    scene.notebook.add("refill", "open", index, where, what="new symbols", want=want_text, got=got_text, assumption="ALL-3")
+    is_in_doubt = bool(standings[0][1]) and all(_is_stop_in_doubt(scene, standings[0], reel, want, got) for reel in bad)
+    if is_in_doubt:
+        want_text += ", or another stop of the first board: the seed tells which"
+    weight: Weight = "integrity" if is_in_doubt else "open"
+    scene.notebook.add("refill", weight, index, where, what="new symbols", want=want_text, got=got_text, assumption="ALL-3")
+
+
+def _is_stop_in_doubt(scene: Scene, standing: Standing, reel: int, want: NewSymbols, got: NewSymbols) -> bool:
+    """Return whether a reel at another place of its strip would have shown the same up to here, and let fall in what is recorded."""
+    if reel >= len(got) or reel >= len(want) or len(want[reel]) != len(got[reel]):
+        return False
+    strip, top, shown = scene.tables.strips[scene.strip_set][reel], standing[0][reel], standing[1][reel]
+    seen = [*got[reel], *(strip[(top + at) % len(strip)] for at in range(shown))]
+    first = top - len(got[reel])
+    return any(all(strip[(first + at + moved) % len(strip)] == symbol for at, symbol in enumerate(seen)) for moved in range(1, len(strip)))

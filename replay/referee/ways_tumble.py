@@ -45,7 +45,7 @@ def check_tumble(scene: WaysScene, wins: WaysDropWins, placed: tuple[int, Tumble
         want = "none past a technical limit"
         scene.limit_fault = add("limit_ignored", "open", index, where, what="tumble", want=want, got="a tumble", assumption="ALL-5")
     removals = [_removals(told, *pair) for pair in zip(expected, by_record, strict=True)]
-    check_refill(scene, placed, where, [world.tops for world in wins.worlds], removals)
+    check_refill(scene, placed, where, [(world.tops, world.shown) for world in wins.worlds], removals)
     return _worlds_after(scene, wins, tumble, expected)
 
 
