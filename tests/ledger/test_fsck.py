@@ -63,6 +63,18 @@ def test_a_clean_ledger_is_clean(whole: tuple[Path, int, bytes]) -> None:
     assert result.round_count == ROUNDS // 3 * 3
 
 
+def test_what_an_operator_may_do_is_no_finding(whole: tuple[Path, int, bytes], tmp_path: Path) -> None:
+    """ANALYZE and VACUUM leave tables of SQLite's own, and nothing to find."""
+    path, size, root = whole
+    copy = tmp_path / "tended.db"
+    shutil.copyfile(path, copy)
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.execute("ANALYZE")
+        connection.execute("VACUUM")
+        assert connection.execute("SELECT count(*) FROM sqlite_stat1").fetchone()[0]
+    assert [fault for fault in check_ledger(copy, held_roots=[(size, root)]) if fault is not None] == []
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 def test_every_attack_is_found_and_named(whole: tuple[Path, int, bytes], name: str, tmp_path: Path) -> None:
     """Each instance of the attack is a finding that names its place."""
