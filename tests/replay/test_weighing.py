@@ -171,3 +171,24 @@ def test_in_the_other_games_a_changed_number_is_one_finding_and_its_severity_is_
     assert len(found) == 1, (game, name, found)
     if not str(name).endswith(("_minor", "_x100")):
         assert found[0].severity == "integrity", (game, name, found)
+
+
+def test_a_stop_that_shows_the_same_board_is_one_finding_of_its_own() -> None:
+    """A stop moved to where its strip shows the same window is told at the drop, not at the refill that it no longer explains."""
+    rules: Any = RICH["starlight-wins"]
+    sets = [{**part.model_dump(), "strips": [strip[:12] + strip[:11] for strip in part.strips]} for part in rules.strip_sets]
+    rules = changed_rules(rules, strip_sets=sets)
+    count = 0
+    for nonce in range(60):
+        outcome = game_by(rules).play(round_key(SEED, rules.game, "", nonce), "base", 40, {}, ())
+        facts = [json.loads(event.data) for event in outcome.events]
+        facts[1]["stops"][0] = (facts[1]["stops"][0] + 12) % len(rules.strip_sets[0].strips[0])
+        recorded = [(index, EventBytes(f"{fact['kind']}/1", canonical_json(fact))) for index, fact in enumerate(facts, 1)]
+        models = [GAME_EVENTS[each.topic.split("/")[0]].model_validate_json(each.data) for _, each in recorded]
+        walk = walk_round(cast(list[tuple[int, GameEvent]], list(enumerate(models, 1))), rules, mode="base", bet_minor=40)
+        by_record = [finding for finding in walk.findings if finding.severity != "warning"]
+        by_replay = compare_outcome(recorded, outcome, recorded_win_minor=outcome.total_win_minor)
+        found = weigh(by_record, by_replay, recorded, outcome)
+        assert [(finding.event_index, finding.severity) for finding in found] == [(2, "integrity")], (nonce, found)
+        count += any(finding.code == "refill" for finding in by_record)
+    assert count > 2
