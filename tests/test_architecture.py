@@ -24,7 +24,7 @@ KERNEL_LINES_MAX = 70
 FILE_LINES_MAX = 500
 # Another system's book, a cipher's block, the commands of the command line apart (style, 4.1).
 BANNED = re.compile(r"(^|_)(cascade|avalanche|sim|payout|utils?|helpers?|manager|infos?)(_|$)", re.IGNORECASE)
-FOREIGN = re.compile(r"/home/\w|/root/|/work/|/farm/|pypi\.org|files\.pythonhosted|index-url|trusted-host", re.IGNORECASE)
+FOREIGN = re.compile(r"find-links|/opt/|/home/\w|/root/|/work/|/farm/|pypi\.org|files\.pythonhosted|index-url|trusted-host", re.IGNORECASE)
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
