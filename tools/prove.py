@@ -335,7 +335,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="the counts of the issues; writes docs/measured/")
     parser.add_argument("--only", choices=PROOFS, action="append", help="these proofs alone")
-    parser.add_argument("--rounds", type=int, help="recorded rounds of each mode (20,000)")
+    parser.add_argument("--rounds", type=int, help="recorded rounds of each mode (5,000; full 20,000)")
     parser.add_argument("--plain", type=int, help="plain rounds of each mode against compiled ones (300)")
     parser.add_argument("--bounds", type=int, help="rounds with checked bounds (200,000; full 2,000,000)")
     parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
@@ -351,7 +351,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
     options = parser.parse_args()
     short = {
-        "rounds": 20_000,
+        "rounds": 5_000,
         "plain": 300,
         "bounds": 200_000,
         "simulated": 5_000_000,
