@@ -63,14 +63,10 @@ def _without_spin(belief: RoundBelief, index: int, event: GameEvent | None) -> l
     if not belief.spin:
         return [fault(belief, "spins_unplayed", "integrity", index, "", what="round", want="a spin", got="no game event", phase="done")]
     got = "the end of the round" if event is None else event.kind
-    want = f"{_respins_owed(belief)} respins more"
+    left = belief.left_right if belief.left_right > 0 else max(belief.left or 0, 1)  # by the rules, else as the game counts
+    want = f"{left} respins more"
     stopped = fault(belief, "spins_unplayed", "money", index, "", what="respins", want=want, got=got)
     return [stopped._replace(phase="feature", end="stopped"), stopped._replace(phase="done", end="stopped")]
-
-
-def _respins_owed(belief: RoundBelief) -> int:
-    """Return how many respins a bonus that does not end yet owes: by the rules, else as the game counts."""
-    return belief.left_right if belief.left_right > 0 else max(belief.left or 0, 1)
 
 
 def _without_trigger(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
@@ -223,13 +219,16 @@ def _cap_too_many(play: LinesRound, belief: RoundBelief, index: int, event: CapH
 
 
 def _bonus_early(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
-    """Return the belief that the bonus ends with respins left; where only a reset would leave any, it is the reset that is missing."""
+    """Return the belief that the bonus ends with respins left; where only a reset would leave any, it is the reset that is missing.
+
+    Where the rules leave none the bonus ends as it should, whatever a wrong counter says.
+    """
     is_reset = bool(belief.owed) and belief.owed[0].kind == "feature_trigger"
-    if is_reset and (belief.left or 0) <= 0:
+    if (belief.left or 0) <= 0 if is_reset else belief.left_right <= 0:
         return []
     prizes = tuple(bonus_prizes(play.tables, belief.moons, moon_count(belief.moons), belief.moons_at_trigger))
     severity: Severity = "integrity" if are_capped(play, belief, prizes) else "money"
-    want = f"{play.tables.spins if is_reset else _respins_owed(belief)} respins more"
+    want = f"{play.tables.spins if is_reset else belief.left_right} respins more"
     early = fault(belief, "bonus_early", severity, index, "", what="end of the bonus", want=want, got="its prizes")
     return [early._replace(owed=prizes, is_over=True)]
 

@@ -241,3 +241,19 @@ def test_the_last_rung_alone_is_one_finding_where_each_is_owed() -> None:
             assert "vanishes under reading MSP-3 = 0" in found[0].message
             count += 1
     assert count > 3
+
+
+def test_a_counter_told_one_too_high_withholds_nothing() -> None:
+    """Each respin's start is a finding; that the bonus ends where it should is none, and no money is withheld."""
+    count = 0
+    for seed in range(20):
+        faulty = played(MANY_MOONS, seed, shown_left=lambda left, faulty: left + 1 if faulty.spin else left)
+        if faulty.spin and faulty.moons < 15:
+            found = found_in(faulty)
+            assert {each.severity for each in found} == {"integrity"}, (seed, found)
+            assert not {each.code for each in found} - {"spins_left", "spins_awarded"}, (seed, found)
+            assert len(found) <= faulty.spin
+            count += 1
+            if count == 6:
+                break
+    assert count == 6
