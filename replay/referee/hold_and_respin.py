@@ -4,12 +4,9 @@ The Moons of a board are one value for each cell in hundredths of the bet, 0 whe
 """
 
 from collections.abc import Collection, Sequence
-from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 __all__ = ["Respins", "after_respin", "cash_x100", "ladder_x100", "moon_count", "possible_sums"]
-
-UNKNOWN_MAX = 3  # Moons of which nothing is known that a sum is still held against
 
 
 class Respins(NamedTuple):
@@ -30,12 +27,12 @@ def cash_x100(moons: Sequence[int]) -> int:
     return sum(moon for moon in moons if moon > 0)
 
 
-def possible_sums(moons: Sequence[int], values: Collection[int]) -> frozenset[int] | None:
-    """Return what the Moons may be worth together, each unknown one with one of `values`; None where too many are unknown."""
-    known, unknown = cash_x100(moons), moons.count(-1)
-    if unknown > UNKNOWN_MAX:
-        return None
-    return frozenset(known + sum(drawn) for drawn in combinations_with_replacement(sorted(values), unknown))
+def possible_sums(moons: Sequence[int], values: Collection[int]) -> frozenset[int]:
+    """Return what the Moons may be worth together, each unknown one with one of `values`."""
+    sums = {cash_x100(moons)}
+    for _ in range(moons.count(-1)):
+        sums = {before + value for before in sums for value in values}
+    return frozenset(sums)
 
 
 def after_respin(left: int, landed: int, moons: int, cells: int, spins: int) -> Respins:

@@ -8,7 +8,7 @@ from replay.referee.lines_tables import LinesRound
 from replay.referee.notebook import note
 from replay.verdict import Finding, Severity
 
-__all__ = ["UNKNOWN_VALUE", "Owed", "RoundBelief", "fault", "pay_out", "raise_to_money", "wanted_kind"]
+__all__ = ["UNKNOWN_VALUE", "Owed", "RoundBelief", "fault", "pay_out", "raise_to_money", "wanted_kind", "with_value_faults_paid"]
 
 UNKNOWN_VALUE = -1  # of a Moon whose value no board tells
 
@@ -34,6 +34,8 @@ class RoundBelief(NamedTuple):
     left_right: int = 0  # by the rules; below 0 in a respin that is not owed
     fresh: tuple[int, ...] = ()  # cells of Moons that one board alone has shown
     unseen: int = 0  # Moons that are held and that no board has shown; -1: nobody knows how many
+    shown_x100: int = 0  # what the values of the last board add up to as they are told
+    value_faults: tuple[int, ...] = ()  # numbers of the findings about the Moons that lie with no value of the table
     moons_at_trigger: int = 0
     in_bonus: bool = False
     is_over: bool = True  # this spin is the last
@@ -104,6 +106,13 @@ def pay_out(play: LinesRound, belief: RoundBelief, amount: int, *, is_win: bool)
     if belief.cap_fault >= 0:
         belief = raise_to_money(belief, belief.cap_fault)
     return belief._replace(added=belief.added + amount, won=belief.won + (amount if is_win else 0), cap_due=due)
+
+
+def with_value_faults_paid(belief: RoundBelief) -> RoundBelief:
+    """Return a belief whose findings about Moons with no value of the table are about money."""
+    for number in belief.value_faults:
+        belief = raise_to_money(belief, number)
+    return belief
 
 
 def wanted_kind(belief: RoundBelief) -> str:

@@ -2,11 +2,12 @@
 
 from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
 from replay.referee.hold_and_respin import moon_count
-from replay.referee.lines_belief import RoundBelief, fault, pay_out, raise_to_money, wanted_kind
+from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money, wanted_kind, with_value_faults_paid
 from replay.referee.lines_drop import bonus_prizes
-from replay.referee.lines_pays import after_prize, after_win, amount_of
+from replay.referee.lines_pays import after_prize, after_win, amount_of, are_capped, paid_of
 from replay.referee.lines_spin import after_spin, with_respins
 from replay.referee.lines_tables import LinesRound
+from replay.verdict import Severity
 
 __all__ = ["lacking", "needless", "other_ends"]
 
@@ -27,6 +28,8 @@ def lacking(play: LinesRound, belief: RoundBelief, index: int, event: GameEvent 
         return [after_win(play, missing, amount_of(play, owed)), _unpaid(play, missing)]
     if kind == "prize":
         owed = belief.owed[0]
+        if owed.which == "moon_cash" and belief.value_faults and not belief.shown_x100:
+            return [with_value_faults_paid(belief)._replace(owed=belief.owed[1:])]  # Moons of no value are told, and pay nothing
         want = f"{amount_of(play, owed)} for {owed.moons} Moons"
         missing = fault(belief, "prize_missing", "integrity", index, owed.which, what=f"prize {owed.which}", want=want, got="no prize")
         return [after_prize(play, missing, amount_of(play, owed)), _unpaid(play, missing)]
@@ -60,22 +63,25 @@ def _without_spin(belief: RoundBelief, index: int, event: GameEvent | None) -> l
     if not belief.spin:
         return [fault(belief, "spins_unplayed", "integrity", index, "", what="round", want="a spin", got="no game event", phase="done")]
     got = "the end of the round" if event is None else event.kind
-    want = f"{belief.left_right} respins more"
+    left = belief.left_right if belief.left_right > 0 else max(belief.left or 0, 1)  # by the rules, else as the game counts
+    want = f"{left} respins more"
     stopped = fault(belief, "spins_unplayed", "money", index, "", what="respins", want=want, got=got)
     return [stopped._replace(phase="feature", end="stopped"), stopped._replace(phase="done", end="stopped")]
 
 
 def _without_trigger(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
     tables, owed = play.tables, belief.owed[0]
-    want = f"hold_and_respin for {owed.moons} Moons"
+    want = f"{tables.spins} respins again for {owed.moons} Moons" if belief.spin else f"hold_and_respin for {owed.moons} Moons"
     missing = fault(belief, "trigger_missing", "integrity", index, "trigger", what="feature", want=want, got="no feature_trigger")
     number = len(missing.findings) - 1
     missing = missing._replace(owed=belief.owed[1:])
     if belief.spin:
         not_reset = missing._replace(left_right=tables.spins, spin_fault=number, is_over=(belief.left or 0) <= 0)
         if not_reset.is_over:
-            prizes = bonus_prizes(tables, belief.moons, owed.moons, belief.moons_at_trigger)
-            not_reset = raise_to_money(not_reset, number)._replace(owed=tuple(prizes))
+            prizes = tuple(bonus_prizes(tables, belief.moons, owed.moons, belief.moons_at_trigger))
+            if not are_capped(play, belief, prizes):  # else no respin could pay
+                not_reset = raise_to_money(not_reset, number)
+            not_reset = not_reset._replace(owed=prizes)
         return [with_respins(missing, tables.spins), not_reset]
     missing = missing._replace(moons_at_trigger=owed.moons)
     if owed.moons == tables.cell_count:
@@ -146,6 +152,7 @@ def _past_the_cap(belief: RoundBelief, index: int, event: GameEvent) -> list[Rou
 
 def _pay_too_many(play: LinesRound, belief: RoundBelief, index: int, event: Win | Prize) -> list[RoundBelief]:
     is_win = isinstance(event, Win)
+    every_rung: list[RoundBelief] = []
     amount = event.win_minor if isinstance(event, Win) else event.prize_minor
     if isinstance(event, Win):
         owed = belief.owed[0].win if belief.owed else None
@@ -155,11 +162,31 @@ def _pay_too_many(play: LinesRound, belief: RoundBelief, index: int, event: Win 
         found = fault(belief, "win_invented", "integrity", index, f"line {event.line}", what="win", want=want, got=got)
     else:
         moons = moon_count(belief.moons)
+        every_rung = _every_rung(play, belief, index, event)
         found = fault(
             belief, "prize_invented", "integrity", index, event.which, what="prize", want=f"none for {moons} Moons here", got=amount
         )
     paid = raise_to_money(found, len(found.findings) - 1) if amount else found
-    return [found, pay_out(play, paid, amount, is_win=is_win)]
+    if not is_win and belief.spin and not belief.is_over:
+        paid = paid._replace(doubts=paid.doubts + 1)  # a prize within the bonus is likelier its end
+    return [*every_rung, found, pay_out(play, paid, amount, is_win=is_win)]
+
+
+def _every_rung(play: LinesRound, belief: RoundBelief, index: int, event: Prize) -> list[RoundBelief]:
+    """Return the belief that the ladder is paid rung by rung, where a prize of its first rung stands and one prize at most is owed."""
+    tables, owed, moons = play.tables, belief.owed, moon_count(belief.moons)
+    rungs = tuple(Owed("prize", "ladder", pay, moons) for pay in tables.rungs_reached(moons))
+    is_ladder_next = belief.in_bonus and belief.is_over and all(each.which == "ladder" for each in owed)
+    if not is_ladder_next or len(owed) > 1 or len(rungs) < 2:
+        return []
+    amount = amount_of(play, rungs[0])
+    if (event.which, event.pay_x100, event.multiplier, event.prize_minor) != ("ladder", rungs[0].pay_x100, 1, amount):
+        return []
+    severity: Severity = "integrity" if paid_of(play, belief, owed) == paid_of(play, belief, rungs) else "money"
+    want = f"one prize, {amount_of(play, owed[0])} for {moons} Moons" if owed else f"none for {moons} Moons here"
+    got = f"{amount}, and every rung reached after it"
+    found = fault(belief, "prize_invented", severity, index, event.which, what="prize", want=want, got=got, assumption="MSP-3")
+    return [after_prize(play, found._replace(owed=rungs), amount)]
 
 
 def _trigger_too_many(play: LinesRound, belief: RoundBelief, index: int, event: FeatureTrigger) -> list[RoundBelief]:
@@ -191,21 +218,32 @@ def _cap_too_many(play: LinesRound, belief: RoundBelief, index: int, event: CapH
     return [found, stopped._replace(cut=cut, owed=(), is_over=True, end="maybe")]
 
 
-def other_ends(play: LinesRound, belief: RoundBelief, placed: Placed, start_index: int) -> list[RoundBelief]:
+def _bonus_early(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
+    """Return the belief that the bonus ends with respins left; where only a reset would leave any, it is the reset that is missing.
+
+    Where the rules leave none the bonus ends as it should, whatever a wrong counter says.
+    """
+    is_reset = bool(belief.owed) and belief.owed[0].kind == "feature_trigger"
+    if (belief.left or 0) <= 0 if is_reset else belief.left_right <= 0:
+        return []
+    prizes = tuple(bonus_prizes(play.tables, belief.moons, moon_count(belief.moons), belief.moons_at_trigger))
+    severity: Severity = "integrity" if are_capped(play, belief, prizes) else "money"
+    want = f"{play.tables.spins if is_reset else belief.left_right} respins more"
+    early = fault(belief, "bonus_early", severity, index, "", what="end of the bonus", want=want, got="its prizes")
+    return [early._replace(owed=prizes, is_over=True)]
+
+
+def other_ends(play: LinesRound, belief: RoundBelief, placed: Placed, start_index: int | None) -> list[RoundBelief]:
     """Return the belief that a bonus ends at an event before it should, or is played on with the spin that starts at `start_index`.
 
-    The event is read again.
+    The event is read again. None where no spin starts.
     """
     index, event = placed
     if belief.phase != "rest" or not belief.spin or not belief.in_bonus:
         return []
     if isinstance(event, Prize) and event.which == "moon_cash" and not belief.is_over:
-        moons = moon_count(belief.moons)
-        want = f"{belief.left_right} respins more"
-        early = fault(belief, "bonus_early", "money", index, "", what="end of the bonus", want=want, got="its prizes")
-        prizes = bonus_prizes(play.tables, belief.moons, moons, belief.moons_at_trigger)
-        return [early._replace(owed=tuple(prizes), is_over=True)]
-    if isinstance(event, SpinEnded) and belief.is_over and belief.owed and not belief.goes_on:
+        return _bonus_early(play, belief, index)
+    if start_index is not None and isinstance(event, SpinEnded) and belief.is_over and belief.owed and not belief.goes_on:
         want, got = "the end of the bonus with its prizes", "one more respin"
         found = fault(belief, "bonus_goes_on", "integrity", start_index, "", what="respins", want=want, got=got)
         return [found._replace(owed=(), is_over=False, goes_on=True, left=None, spin_fault=len(found.findings) - 1)]

@@ -76,8 +76,16 @@ def _names(tables: LinesTables, board: tuple[int, ...], cells: list[int]) -> str
     return ", ".join(tables.symbol_name(board[cell]) for cell in cells[:CELLS_NAMED_MAX])
 
 
-def _moon_text(moon: int) -> str:
-    return "no Moon" if not moon else "a Moon" if moon < 0 else f"a Moon of {moon}"
+def _moon_text(tables: LinesTables, moon: int) -> str:
+    return tables.symbol_name(tables.blank) if not moon else "a Moon" if moon < 0 else f"a Moon of {moon}"
+
+
+def _shown_text(tables: LinesTables, drop: Drop, cell: int) -> str:
+    """Return what a cell shows, with a value that it has or lacks against the rules: never the words of what is wanted."""
+    symbol, value = drop.symbols[cell], drop.values[cell]
+    if symbol == tables.moon:
+        return f"a Moon of {value}"
+    return tables.symbol_name(symbol) + (f" of {value}" if value else "")
 
 
 def _first_board(
@@ -107,15 +115,20 @@ def _first_board(
         if count == tables.cell_count:
             owed += bonus_prizes(tables, moons, count, count)
     fresh = tuple([cell for cell, moon in enumerate(moons) if moon])
+    belief = belief._replace(shown_x100=sum(drop.values))
     return belief._replace(phase="rest", moons=moons, fresh=fresh, owed=tuple(owed), is_over=True)
 
 
 def _value_fault(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> RoundBelief:
-    want = ", ".join("a value of the table" if moons[cell] < 0 else str(moons[cell]) for cell in bad)
-    got = ", ".join(str(drop.values[cell]) for cell in bad)
+    named = bad[:CELLS_NAMED_MAX]
+    want = ", ".join("a value of the table" if moons[cell] < 0 else str(moons[cell]) for cell in named)
+    if len(bad) > 1 and all(moons[cell] < 0 for cell in bad):
+        want = "values of the table"
+    got = ", ".join(str(drop.values[cell]) for cell in named)
     is_drawn = any(moons[cell] < 0 for cell in bad)
     hung = None if is_drawn or not belief.spin else "MSP-5"
-    return fault(belief, "moon_value", "integrity", index, f"drop, {_cells(bad)}", what="Moon value", want=want, got=got, assumption=hung)
+    after = fault(belief, "moon_value", "integrity", index, f"drop, {_cells(bad)}", what="Moon value", want=want, got=got, assumption=hung)
+    return after._replace(value_faults=(*belief.value_faults, len(belief.findings))) if is_drawn else after
 
 
 def bonus_prizes(tables: LinesTables, moons: Moons, count: int, moons_at_trigger: int) -> list[Owed]:
@@ -145,6 +158,7 @@ def respin_drops(
         return _after_drop(play, belief, held)
     found: list[RoundBelief] = []
     is_plausible = not _unlike(tables, drop, held)
+    belief = belief._replace(shown_x100=sum(drop.values))
     for moons in _proposals(tables, belief, drop, held, told, ahead):
         is_as_told = moons == told and held != told
         bad = _unlike(tables, drop, held if is_as_told else moons)
@@ -216,11 +230,8 @@ def _note_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop
         strange = [cell for cell in bad if drop.symbols[cell] not in (tables.moon, tables.blank)]
         if not strange:
             return _value_fault(tables, belief, index, drop, moons, bad)
-    got = ", ".join(
-        _moon_text(drop.values[cell] or UNKNOWN_VALUE) if drop.symbols[cell] == tables.moon else tables.symbol_name(drop.symbols[cell])
-        for cell in bad[:CELLS_NAMED_MAX]
-    )
-    want = ", ".join(_moon_text(moons[cell]) if moons[cell] else tables.symbol_name(tables.blank) for cell in bad[:CELLS_NAMED_MAX])
+    got = ", ".join(_shown_text(tables, drop, cell) for cell in bad[:CELLS_NAMED_MAX])
+    want = ", ".join(_moon_text(tables, moons[cell]) for cell in bad[:CELLS_NAMED_MAX])
     code, what = ("moon_held", "held Moons") if lost else ("respin_board", "symbols of a respin")
     return fault(belief, code, "integrity", index, f"drop, {_cells(bad)}", what=what, want=want, got=got, assumption="MSP-5")
 
@@ -258,6 +269,8 @@ def _after_drop(play: LinesRound, belief: RoundBelief, moons: Moons) -> list[Rou
             elif respins.is_reset:
                 owed = [Owed("feature_trigger", moons=count)]
             after = _weighed(tables, belief, landed, count, is_over=is_over)
+            if UNKNOWN_VALUE not in moons:
+                after = after._replace(value_faults=())
             found.append(after._replace(phase="rest", moons=moons, fresh=fresh, unseen=0, owed=tuple(owed), is_over=is_over))
     return found
 

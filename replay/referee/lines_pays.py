@@ -5,11 +5,12 @@ from itertools import combinations
 from engines.game_events import CapHit, Prize, Win
 from replay.referee.amounts import win_amount
 from replay.referee.hold_and_respin import possible_sums
-from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money
+from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money, with_value_faults_paid
 from replay.referee.lines_tables import LinesRound
 from replay.referee.scatter_pays import pay_for_count
+from replay.verdict import Severity
 
-__all__ = ["after_prize", "after_win", "amount_of", "cap_hits", "prizes", "wins"]
+__all__ = ["after_prize", "after_win", "amount_of", "are_capped", "cap_hits", "paid_of", "prizes", "wins"]
 
 
 def wins(play: LinesRound, belief: RoundBelief, index: int, got: Win) -> list[RoundBelief]:
@@ -68,16 +69,37 @@ def amount_of(play: LinesRound, owed: Owed) -> int:
     return win_amount(owed.pay_x100, 1, play.bet_minor)
 
 
+def paid_of(play: LinesRound, belief: RoundBelief, prizes: tuple[Owed, ...]) -> int:
+    """Return what the win cap leaves of `prizes`, in minor units."""
+    amount, room = sum(amount_of(play, each) for each in prizes), _room(play, belief)
+    return amount if room is None else min(amount, room)
+
+
+def are_capped(play: LinesRound, belief: RoundBelief, prizes: tuple[Owed, ...]) -> bool:
+    """Return whether `prizes` reach the win cap."""
+    return paid_of(play, belief, prizes) == _room(play, belief)
+
+
+def _room(play: LinesRound, belief: RoundBelief) -> int | None:
+    """Return what the win cap leaves to pay, None where there is no cap or nobody knows."""
+    if not play.tables.is_capped or belief.is_cap_ignored or belief.total is None:
+        return None
+    return play.cap_minor - belief.added - (0 if play.tables.is_cap_by_spin else belief.total)
+
+
 def prizes(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> list[RoundBelief]:
     """Return what may be believed after a prize; the sum of the Moons may be right where one of their values is in doubt."""
     owed, bet = belief.owed[0], play.bet_minor
     pay = _right_pay(play, belief, owed, got)
+    if owed.which == got.which == "moon_cash" and got.pay_x100 == belief.shown_x100 != pay and belief.value_faults:
+        belief, pay = with_value_faults_paid(belief), got.pay_x100  # no values of the table make this sum; its board is named for it
     amount = win_amount(pay, 1, bet)
     if got.which == owed.which and got.pay_x100 == pay and got.multiplier == 1 and got.prize_minor == amount:
         return [after_prize(play, belief, amount)]
     where = f"{owed.which} of {owed.moons} Moons"
     after = belief
     is_seeds = False
+    alone = _last_rung_alone(play, belief, index, got)
     if got.which != owed.which:
         after = fault(after, "prize_which", "integrity", index, where, what="prize", want=owed.which, got=got.which)
     if got.pay_x100 != pay:
@@ -93,16 +115,30 @@ def prizes(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> lis
     if got.prize_minor not in amounts:
         after = fault(after, "prize_amount", "money", index, where, what="prize in minor units", want=amount, got=got.prize_minor)
     if got.prize_minor == amount:
-        return [after_prize(play, after, amount)]
+        return [*alone, after_prize(play, after, amount)]
     as_told = after if is_seeds or len(after.findings) == len(belief.findings) else raise_to_money(after, len(belief.findings))
-    return [after_prize(play, after, amount), after_prize(play, as_told, got.prize_minor)]
+    return [*alone, after_prize(play, after, amount), after_prize(play, as_told, got.prize_minor)]
+
+
+def _last_rung_alone(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> list[RoundBelief]:
+    """Return the belief that of several rungs that are owed the last alone is paid."""
+    owed, last = belief.owed, belief.owed[-1]
+    amount = amount_of(play, last)
+    is_last = (got.which, got.pay_x100, got.multiplier, got.prize_minor) == ("ladder", last.pay_x100, 1, amount)
+    if len(owed) < 2 or owed[0].which != "ladder" or not is_last:
+        return []
+    severity: Severity = "integrity" if paid_of(play, belief, owed) == paid_of(play, belief, owed[-1:]) else "money"
+    want = f"{len(owed)} prizes, {sum(amount_of(play, each) for each in owed)} for {last.moons} Moons"
+    where, got_text = "ladder", f"the last alone, {amount}"
+    found = fault(belief, "prize_missing", severity, index, where, what="prizes", want=want, got=got_text, assumption="MSP-3")
+    return [after_prize(play, found._replace(owed=owed[-1:]), amount)]
 
 
 def _right_pay(play: LinesRound, belief: RoundBelief, owed: Owed, got: Prize) -> int:
     if owed.which != "moon_cash" or -1 not in belief.moons:
         return owed.pay_x100
     sums = possible_sums(belief.moons, play.tables.moon_values)
-    return got.pay_x100 if sums is None or got.pay_x100 in sums else min(sums)
+    return got.pay_x100 if got.pay_x100 in sums else min(sums)
 
 
 def _is_moon_in_doubt(play: LinesRound, belief: RoundBelief, difference: int) -> bool:

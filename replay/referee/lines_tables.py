@@ -26,6 +26,10 @@ class LinesTables(GameTables):
         self.is_cap_by_spin = self.readings["ALL-1"] == 2
         self.is_capped = self.readings["MSP-2"] != 1
 
+    def rungs_reached(self, moons: int) -> tuple[int, ...]:
+        """Return the prizes of all rungs up to a final count of Moons, lowest first."""
+        return ladder_x100(moons, self.ladder.counts, self.ladder.prizes_x100, is_every_rung=True)
+
     def ladder_pays(self, moons: int, moons_at_trigger: int) -> tuple[int, ...]:
         """Return the ladder prizes for a final count of Moons, as the reading of MSP-3 has them."""
         reading = self.readings["MSP-3"]

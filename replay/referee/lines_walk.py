@@ -24,6 +24,7 @@ from replay.verdict import Finding
 __all__ = ["walk_events"]
 
 AHEAD_MAX = 8
+ONCE_A_SPIN = ("spin_started", "drop", "spin_ended", "feature_ended")
 Placed = tuple[int, GameEvent]
 
 
@@ -109,15 +110,18 @@ class _Walk:
         return found + [(read, each) for each in self._lacking(belief, index, event)]
 
     def _lacking(self, belief: RoundBelief, index: int, event: GameEvent | None) -> list[RoundBelief]:
-        return lacking(self.play, belief, index, event) if wanted_kind(belief) else []
+        kind = wanted_kind(belief)
+        if not kind or (event is not None and event.kind == kind and kind in ONCE_A_SPIN):
+            return []  # what stands there is no other event: its fields say what is wrong
+        return lacking(self.play, belief, index, event)
 
     def _at(self, place: int) -> tuple[int, GameEvent | None]:
         if 0 <= place < len(self.events):
             return self.events[place]
         return (self.events[-1][0] if self.events else -1), None
 
-    def _next_start(self, read: int) -> int:
-        return next((index for index, event in self.events[read:] if event.kind == "spin_started"), self._at(read)[0])
+    def _next_start(self, read: int) -> int | None:
+        return next((index for index, event in self.events[read:] if event.kind == "spin_started"), None)
 
     def _swapped(self, belief: RoundBelief, read: int) -> list[tuple[int, RoundBelief]]:
         """Return the belief that two events changed places: the later one fits here, then the earlier one."""
