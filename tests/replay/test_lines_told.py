@@ -10,9 +10,11 @@ from replay.verdict import Finding
 from tests.moon_spell_rounds import FULL_BOARDS, MANY_MOONS, MoonSpellRound, moon_rules
 from tests.replay.test_lines_faults import findings_of
 from tests.round_builder import round_facts
+from tests.rules_changes import changed_rules
 
 CAPPED = moon_rules(stacks=3, moon=1, blank=4, cap=5224)
 RUNGS_CAPPED = moon_rules(stacks=4, height=4, moon=1, blank=2, cap=6000)
+FEW_MOONS = changed_rules(moon_rules(moon=1, blank=9), moon_counts={"cash": 1, "trigger": 2})
 CASH_CAPPED = moon_rules(stacks=3, moon=1, blank=10, cap=40)
 
 
@@ -51,17 +53,21 @@ def always_redrawn(board: Any, faulty: MoonSpellRound) -> Any:
     symbols, values = board
     before = [event for event in faulty.events if event.kind == "drop"]
     held = before[-1].values if before else ()  # type: ignore[attr-defined]
-    return symbols, [faulty.random.choice([50, 100, 200, 300]) if cell < len(held) and held[cell] else v for cell, v in enumerate(values)]
+    return symbols, [faulty.random.choice([50, 50, 100]) if cell < len(held) and held[cell] else v for cell, v in enumerate(values)]
 
 
 def test_moons_drawn_again_in_every_respin_are_their_values() -> None:
     """Each respin's drop is one finding at most, about values, and never a missing drop where one stands."""
+    count = 0
     for seed in range(12):
-        faulty = played(MANY_MOONS, seed, board=always_redrawn)
+        faulty = MoonSpellRound(FEW_MOONS, seed=seed, moons=2)
+        faulty.hooks = {"board": always_redrawn}
+        faulty.play()
         found = found_in(faulty)
-        assert found, seed
         assert len({each.event_index for each in found}) == len(found) <= spin_of_last_drop(faulty), (seed, found)
-        assert {each.code for each in found} == {"moon_value"}, (seed, found)
+        assert {each.code for each in found} <= {"moon_value"}, (seed, found)
+        count += bool(found)
+    assert count > 6
 
 
 def without_reset_at_the_end(right: bool, faulty: MoonSpellRound) -> bool:
