@@ -153,11 +153,13 @@ def _alter_model(connection: sqlite3.Connection, chance: random.Random) -> tuple
         connection.execute(f"INSERT INTO rounds VALUES ({','.join('?' * len(row))})", (added, *row[1:]))
         return added, "row"
     name = chance.choice(RoundEntry._fields[1:])
-    if way == 2:  # as a build that had not come so far
+    field = name
+    if way == 2:  # as a build that had not come so far: every row is then one too many
         connection.execute("UPDATE position SET leaf_count = ?", (chance.randrange(3),))
+        field = "row"
     change = f"{name} + 1" if name.endswith(("_minor", "_us")) else f"{name} || 'x'"
     connection.execute(f"UPDATE rounds SET {name} = {change} WHERE round_id = ?", (round_id,))
-    return round_id, name
+    return round_id, field
 
 
 def change_read_model(scene: Scene, chance: random.Random) -> Sequence[Sight] | None:
