@@ -212,7 +212,8 @@ PLAYED: dict[str, tuple[Callable[[int], dict[str, Hook]], str, set[str], set[str
     ),
     "cash missing": (once("moon_cash", lambda pay, played: 0), "plain", {"prize_missing"}, MONEY),
     "cash for two Moons": (when("has_cash", lambda played: 2 <= played.moons < 5, True), "plain", {"prize_invented"}, MONEY),
-    "a Moon left out of the cash": (once("moon_cash", leave_moon_out), "plain", {"prize_pay"}, MONEY),
+    # Where another value of a Moon that one board alone shows explains the sum, only the seed tells (`replay/weighing.py`).
+    "a Moon left out of the cash": (once("moon_cash", leave_moon_out), "plain", {"prize_pay"}, EITHER),
     "cash of other worth": (once("moon_cash", lambda pay, played: pay + 35), "plain", {"prize_pay"}, MONEY),
     "a prize's amount": (once("prize_amount", lambda amount, played: amount + 20), "plain", {"prize_amount"}, MONEY),
     "cap ignored": (always(is_capped=lambda right, played: False), "capped", {"cap_missing"}, MONEY),

@@ -1,7 +1,5 @@
 """Where a record contradicts itself and no rule tells which side is wrong: only the seed does."""
 
-from itertools import combinations
-
 from replay.referee.grammar import SpinRecord
 from replay.referee.world import SpinScene
 
@@ -11,21 +9,16 @@ __all__ = ["is_heart_in_doubt"]
 def is_heart_in_doubt(scene: SpinScene, record: SpinRecord, differences: list[int]) -> bool:
     """Return whether a sum of hearts that is off by one of `differences` may be right, and a heart's recorded value wrong.
 
-    That is so where the last drop alone shows a heart, another value of its table explains the sum, and counting fewer
-    of the hearts does not: a heart left out of the sum is a fault of the sum.
+    That is so where the last drop alone shows a heart and another value of its table explains the sum.
     """
     if not record.steps or record.steps[-1].drop is None or record.change is None:
         return False
     if record.ended is not None and record.ended[1].spin_multiplier != record.change[1].to_multiplier:
         return False  # the spin's own multiplier takes the side of the hearts
     drop = record.steps[-1].drop[1]
-    hearts = [value for symbol, value in zip(drop.symbols, drop.values, strict=False) if symbol == scene.tables.heart]
     allowed = scene.tables.heart_values[scene.strip_set]
     landed = [drop.values[cell] for cell in _landed_last(scene, record) if drop.symbols[cell] == scene.tables.heart]
-    for difference in differences:
-        if any(value + difference in allowed for value in landed) and not _is_left_out(hearts, -difference):
-            return True
-    return False
+    return any(value + difference in allowed for value in landed for difference in differences)
 
 
 def _landed_last(scene: SpinScene, record: SpinRecord) -> list[int]:
@@ -35,8 +28,3 @@ def _landed_last(scene: SpinScene, record: SpinRecord) -> list[int]:
     if before is None:
         return list(range(scene.tables.cell_count)) if len(record.steps) == 1 else []
     return [reel * rows + row for reel, new in enumerate(before[1].new_symbols[: scene.tables.reels]) for row in range(min(len(new), rows))]
-
-
-def _is_left_out(hearts: list[int], missing: int) -> bool:
-    """Return whether some of the hearts, not all, add up to `missing`."""
-    return any(sum(some) == missing for count in range(1, len(hearts)) for some in combinations(hearts, count))

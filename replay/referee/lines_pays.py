@@ -1,7 +1,5 @@
 """What a spin of win lines and Moons pays: its line wins, the cash of Moons and the ladder, and the win cap over all."""
 
-from itertools import combinations
-
 from engines.game_events import CapHit, Prize, Win
 from replay.referee.amounts import win_amount
 from replay.referee.hold_and_respin import possible_sums
@@ -142,12 +140,8 @@ def _right_pay(play: LinesRound, belief: RoundBelief, owed: Owed, got: Prize) ->
 
 
 def _is_moon_in_doubt(play: LinesRound, belief: RoundBelief, difference: int) -> bool:
-    """Return whether another value of a Moon that one board alone shows explains the sum, and leaving Moons out does not."""
-    values = [belief.moons[cell] for cell in belief.fresh]
-    if not any(value + difference in play.tables.moon_values for value in values):
-        return False
-    lying = [moon for moon in belief.moons if moon > 0]
-    return not any(sum(some) == -difference for count in range(1, len(lying)) for some in combinations(lying, count))
+    """Return whether another value of a Moon that one board alone shows explains the sum."""
+    return any(belief.moons[cell] + difference in play.tables.moon_values for cell in belief.fresh)
 
 
 def cap_hits(play: LinesRound, belief: RoundBelief, index: int, got: CapHit) -> list[RoundBelief]:

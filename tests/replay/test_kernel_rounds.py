@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from engines.rules import GameRules
 from replay.check import check_rounds
 from replay.referee.tables import tables_of
-from replay.verdict import Finding
 from tests.replay.alterations import ALTERED, CARRIED, INTEGRITY, Facts, alter_one_field, alter_order, carry_on, is_certain, of_kind
 from tests.replay.kernel_play import (
     BETS,
@@ -113,7 +112,7 @@ def test_an_alteration_carried_on_is_one_finding(name: str) -> None:
         if not alter(facts, random.Random(nonce)):
             continue
         # A heart that the last drop alone shows may be the altered one: only the seed tells (`test_weighing.py`).
-        is_of_hearts = name in ("hearts counted on a losing free spin", "a multiplier")
+        is_of_hearts = name in ("hearts counted on a losing free spin", "a multiplier", "a heart left out of the sum")
         assert_one(findings_of(carry_on(facts), INSTALLED), codes, {"money", "integrity"} if is_of_hearts else {"money"})
         count += 1
         if count == 5:
@@ -301,13 +300,7 @@ def test_any_field_of_a_kernel_round_changed_alone_is_one_finding(rng: random.Ra
             assert needs_the_seed(before, facts, index, name, rules), (rules_name, mode, index, path)
             assert not is_certain(before, index, path)
         elif found[0].severity == "money":
-            is_seeds = name == "values" and is_left_out(found)
-            assert name.endswith(("_minor", "_x100")) or name == "mode" or is_seeds, (rules_name, mode, index, path, found)
-
-
-def is_left_out(found: list[Finding]) -> bool:
-    """Return whether the recorded sum of hearts is what leaving hearts out of it would give: see `test_weighing.py`."""
-    return [finding.code for finding in found] == ["multiplier_change"] and "the seed tells which" not in found[0].want
+            assert name.endswith(("_minor", "_x100")) or name == "mode", (rules_name, mode, index, path, found)
 
 
 @given(rng=st.randoms(use_true_random=False))
