@@ -26,6 +26,7 @@ from engines.games.starlight_wins.rules import Rules  # noqa: E402
 from engines.registry import installed_rules  # noqa: E402
 from engines.simulate import Sums, estimate_return, simulate  # noqa: E402
 from tools.starlight_worth import BLOCK_SPINS, GAME, Measurer, free_spin_worth, hit_share, report, stratified, worth  # noqa: E402
+from tools.strip_blocks import block_strip  # noqa: E402
 
 STRIP_LENGTH = 80
 SCATTER_LETTER = "S"
@@ -54,58 +55,13 @@ PLANS = (
 )
 
 
-def apportion(total: int, weights: Sequence[int]) -> list[int]:
-    """Return whole shares of `total` in proportion to `weights`, by the largest remainders, the first of equals first."""
-    shares = [total * weight // sum(weights) for weight in weights]
-    remainders = [total * weight % sum(weights) for weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: -remainders[i])
-    for i in order[: total - sum(shares)]:
-        shares[i] += 1
-    return shares
-
-
-def cut_blocks(draw: random.Random, letter: str, count: int, length_max: int) -> list[str]:
-    """Return `count` letters cut into blocks of 1 to `length_max`."""
-    blocks = []
-    while count > 0:
-        length = min(count, draw.randrange(1, length_max + 1))
-        blocks.append(letter * length)
-        count -= length
-    return blocks
-
-
-def part_equal_blocks(draw: random.Random, blocks: list[str]) -> None:
-    """Swap blocks until no two of one letter are neighbours, the ends counted as neighbours."""
-    while True:
-        equal = [i for i in range(len(blocks)) if blocks[i][0] == blocks[i - 1][0]]
-        if not equal:
-            return
-        for i in equal:
-            j = draw.randrange(len(blocks))
-            blocks[i], blocks[j] = blocks[j], blocks[i]
-
-
-def scatters_apart(strip: str) -> bool:
-    """Return whether a strip's scatters lie SCATTER_DISTANCE or more apart, the strip taken as a ring."""
-    places = [i for i, letter in enumerate(strip) if letter == SCATTER_LETTER]
-    return all((places[(i + 1) % len(places)] - place - 1) % len(strip) + 1 >= SCATTER_DISTANCE for i, place in enumerate(places))
-
-
 def make_strips(seed: int, number: int, letters: str, plan: StripPlan) -> tuple[str, ...]:
     """Return the strips of shuffle `number` of a plan, blocks in random order; the same numbers give the same strips."""
     draw = random.Random((seed * len(PLANS) + PLANS.index(plan)) * 1000 + number)
     strips = []
     for length_max, scatter_count in zip(plan.block_lengths, plan.scatter_counts, strict=True):
-        counts = apportion(STRIP_LENGTH - scatter_count, plan.symbol_weights)
-        blocks = [SCATTER_LETTER] * scatter_count
-        for letter, count in zip(letters, counts, strict=True):
-            blocks += cut_blocks(draw, letter, count, length_max)
-        strip = ""
-        while not strip or not scatters_apart(strip):
-            draw.shuffle(blocks)
-            part_equal_blocks(draw, blocks)
-            strip = "".join(blocks)
-        strips.append(strip)
+        singles = [SCATTER_LETTER] * scatter_count
+        strips.append(block_strip(draw, letters, plan.symbol_weights, length_max, singles, STRIP_LENGTH, SCATTER_DISTANCE))
     return tuple(strips)
 
 

@@ -1,8 +1,9 @@
 """Strips for Moonlight Princess, from symbol counts and block lengths by `random.Random`; integers alone, so the same everywhere."""
 
 import random
-from collections.abc import Sequence
 from typing import NamedTuple
+
+from tools.strip_blocks import block_strip
 
 STRIP_LENGTH = 120
 SCATTER_LETTER, HEART_LETTER = "P", "H"
@@ -26,56 +27,11 @@ PLANS = (
 )
 
 
-def apportion(total: int, weights: Sequence[int]) -> list[int]:
-    """Return whole shares of `total` in proportion to `weights`, by the largest remainders, the first of equals first."""
-    shares = [total * weight // sum(weights) for weight in weights]
-    remainders = [total * weight % sum(weights) for weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: -remainders[i])
-    for i in order[: total - sum(shares)]:
-        shares[i] += 1
-    return shares
-
-
-def cut_blocks(draw: random.Random, letter: str, count: int, length_max: int) -> list[str]:
-    """Return `count` letters cut into blocks of 1 to `length_max`."""
-    blocks = []
-    while count > 0:
-        length = min(count, draw.randrange(1, length_max + 1))
-        blocks.append(letter * length)
-        count -= length
-    return blocks
-
-
-def part_equal_blocks(draw: random.Random, blocks: list[str]) -> None:
-    """Swap blocks until no two of one letter are neighbours, the ends counted as neighbours."""
-    while True:
-        equal = [i for i in range(len(blocks)) if blocks[i][0] == blocks[i - 1][0]]
-        if not equal:
-            return
-        for i in equal:
-            j = draw.randrange(len(blocks))
-            blocks[i], blocks[j] = blocks[j], blocks[i]
-
-
-def scatters_apart(strip: str) -> bool:
-    """Return whether a strip's scatters lie SCATTER_DISTANCE or more apart, the strip taken as a ring."""
-    places = [i for i, letter in enumerate(strip) if letter == SCATTER_LETTER]
-    return all((places[(i + 1) % len(places)] - place - 1) % len(strip) + 1 >= SCATTER_DISTANCE for i, place in enumerate(places))
-
-
 def make_strip(draw: random.Random, letters: str, plan: StripPlan, reel: int) -> str:
     """Return one strip of `plan`, its blocks in random order."""
-    scatter_count, heart_count = plan.scatter_counts[reel], plan.heart_counts[reel]
-    counts = apportion(STRIP_LENGTH - scatter_count - heart_count, plan.symbol_weights)
-    blocks = [SCATTER_LETTER] * scatter_count + [HEART_LETTER] * heart_count
-    for letter, count in zip(letters, counts, strict=True):
-        blocks += cut_blocks(draw, letter, count, plan.block_lengths[reel])
-    while True:
-        draw.shuffle(blocks)
-        part_equal_blocks(draw, blocks)
-        strip = "".join(blocks)
-        if scatters_apart(strip):
-            return strip
+    singles = [SCATTER_LETTER] * plan.scatter_counts[reel] + [HEART_LETTER] * plan.heart_counts[reel]
+    distance = SCATTER_DISTANCE if plan.scatter_counts[reel] else 0
+    return block_strip(draw, letters, plan.symbol_weights, plan.block_lengths[reel], singles, STRIP_LENGTH, distance)
 
 
 def make_strips(seed: int, number: int, letters: str, plan: StripPlan) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ from replay.referee.falling import removed_counts
 from replay.referee.grammar import SpinRecord, Step
 from replay.referee.landing import boards_as_drawn, check_drop_form, check_refill, is_shaped
 from replay.referee.scatter_pays import board_wins
+from replay.referee.scene import can_tumble
 from replay.referee.wins import DropWins, check_wins
-from replay.referee.world import UNKNOWN_VALUE, SpinScene, World, after_tumble, as_expected, can_tumble, distinct, played_out
+from replay.referee.world import UNKNOWN_VALUE, SpinScene, World, after_tumble, as_expected, distinct, played_out
 
 __all__ = ["SpinBoards", "walk_boards"]
 

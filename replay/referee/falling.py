@@ -6,7 +6,7 @@ A board is a sequence of symbol indexes, reel by reel from the left, the top row
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-__all__ = ["Board", "NewSymbols", "board_after", "fallen", "reel_numbers", "refill", "removed_counts", "union_cells", "window"]
+__all__ = ["Board", "NewSymbols", "board_after", "fallen", "falls_in", "reel_numbers", "refill", "removed_counts", "union_cells", "window"]
 
 Board = tuple[int, ...]
 NewSymbols = tuple[tuple[int, ...], ...]
@@ -82,3 +82,17 @@ def refill(strips: Sequence[Sequence[int]], tops: Sequence[int], counts: Sequenc
             first %= length
         after.append(first)
     return tuple(new), tuple(after)
+
+
+def falls_in(
+    strips: Sequence[Sequence[int]], tops: tuple[int, ...], counts: tuple[int, ...], told: NewSymbols | None
+) -> tuple[NewSymbols, tuple[int, ...]] | None:
+    """Return what falls in on each reel, `told` or else that of the strips, and the strip positions then in the top rows.
+
+    counts: gaps of each reel. tops: empty where nobody knows how the strips stand, and so they stay. None where what is
+    told does not fill the gaps, or nothing is told and the strips cannot be asked.
+    """
+    if tops:
+        from_strips, tops = refill(strips, tops, counts)
+        told = from_strips if told is None else told
+    return None if told is None or tuple(map(len, told)) != counts else (told, tops)

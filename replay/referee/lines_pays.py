@@ -103,10 +103,10 @@ def prizes(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> lis
     if got.pay_x100 != pay:
         is_seeds = owed.which == "moon_cash" and _is_moon_in_doubt(play, belief, got.pay_x100 - pay)
         want = f"{pay}, or another value of a Moon that one board alone shows: the seed tells which" if is_seeds else pay
-        severity = "integrity" if is_seeds else "money"
+        severity: Severity = "integrity" if is_seeds else "money"
         hung = "MSP-3" if owed.which == "ladder" else None
         what = "pay in hundredths of the bet"
-        after = fault(after, "prize_pay", severity, index, where, what=what, want=want, got=got.pay_x100, assumption=hung)  # type: ignore[arg-type]
+        after = fault(after, "prize_pay", severity, index, where, what=what, want=want, got=got.pay_x100, assumption=hung)
     if got.multiplier != 1:
         after = fault(after, "prize_multiplier", "integrity", index, where, what="multiplier", want=1, got=got.multiplier)
     amounts = {win_amount(each, factor, bet) for each in (pay, got.pay_x100) for factor in (1, got.multiplier)}

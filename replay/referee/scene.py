@@ -1,9 +1,12 @@
 """What stays the same while one spin is walked, and what is learnt on the way that weighs on the rest of it."""
 
+from typing import Protocol
+
+from replay.referee.falling import removed_counts
 from replay.referee.notebook import Notebook
 from replay.referee.reel_tables import ReelTables
 
-__all__ = ["Scene"]
+__all__ = ["Scene", "can_tumble"]
 
 
 class Scene:
@@ -48,3 +51,27 @@ class Scene:
 
 
 CELLS_NAMED_MAX = 6
+
+
+class Tumbled(Protocol):
+    """How far a spin has come, of any kind of game whose symbols fall."""
+
+    @property
+    def tumbles(self) -> int:
+        """The tumbles so far."""
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """For each reel how many positions of its strip it has shown, empty where nobody knows."""
+
+
+def can_tumble(scene: Scene, world: Tumbled, removed: tuple[int, ...]) -> bool:
+    """Return whether no technical limit forbids the tumble that removes `removed` (ALL-5)."""
+    tables = scene.tables
+    if world.tumbles >= tables.limits.tumbles:
+        return False
+    if not world.shown:
+        return True
+    counts = removed_counts(removed, tables.reel_rows)
+    strips = tables.strips[scene.strip_set]
+    return all(before + count <= len(strip) for before, count, strip in zip(world.shown, counts, strips, strict=True))

@@ -5,6 +5,7 @@ from replay.referee.falling import removed_counts, union_cells
 from replay.referee.grammar import SpinRecord, Step
 from replay.referee.landing import boards_as_drawn, check_drop_form, is_shaped
 from replay.referee.pairing import is_followed
+from replay.referee.scene import can_tumble
 from replay.referee.ways_ladder import check_change
 from replay.referee.ways_tables import UNKNOWN_MARK
 from replay.referee.ways_tumble import check_tumble
@@ -15,7 +16,6 @@ from replay.referee.ways_world import (
     WaysScene,
     WaysWorld,
     after_tumble,
-    can_tumble,
     distinct_worlds,
     gone_by,
     played_out,
@@ -125,8 +125,9 @@ def _check_marks(scene: WaysScene, worlds: list[WaysWorld], index: int, drop: Dr
     for world in worlds:
         read = [_READ.get(pair) for pair in zip(world.marks, drop.marks, strict=True)]
         read_by_world.append(read)
-        if None not in read:
-            fitting.append(world._replace(marks=tuple(read)))  # type: ignore[arg-type]
+        known = tuple([mark for mark in read if mark is not None])
+        if len(known) == len(read):
+            fitting.append(world._replace(marks=known))
     if len(fitting) == len(worlds):
         return fitting
     if fitting:

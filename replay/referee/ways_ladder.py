@@ -1,9 +1,10 @@
 """The ladder of multipliers: what it shows between the wins of a drop and the tumble."""
 
 from replay.referee.grammar import Step
+from replay.referee.scene import can_tumble
 from replay.referee.ways import ladder_multiplier
 from replay.referee.ways_wins import WaysDropWins
-from replay.referee.ways_world import WaysScene, can_tumble, gone_by
+from replay.referee.ways_world import WaysScene, gone_by
 
 __all__ = ["check_change"]
 

@@ -3,6 +3,7 @@
 from engines.game_events import Tumble
 from replay.referee.falling import union_cells
 from replay.referee.landing import check_refill
+from replay.referee.scene import can_tumble
 from replay.referee.ways_wins import WaysDropWins
 from replay.referee.ways_world import (
     TOLD_GOLD,
@@ -11,7 +12,6 @@ from replay.referee.ways_world import (
     WaysScene,
     WaysWorld,
     after_tumble,
-    can_tumble,
     distinct_worlds,
     gone_by,
 )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from replay.referee.amounts import win_amount
-from replay.referee.falling import NewSymbols, refill, removed_counts, union_cells
+from replay.referee.falling import NewSymbols, falls_in, removed_counts, union_cells
 from replay.referee.notebook import Notebook
-from replay.referee.scene import Scene
+from replay.referee.scene import Scene, can_tumble
 from replay.referee.standing import Options
 from replay.referee.ways import GOLD, WaysWin, fall, ladder_multiplier, split_gold
 from replay.referee.ways_tables import UNKNOWN_MARK, WaysTables
@@ -18,7 +18,6 @@ __all__ = [
     "WaysScene",
     "WaysWorld",
     "after_tumble",
-    "can_tumble",
     "distinct_worlds",
     "gone_by",
     "played_out",
@@ -116,32 +115,14 @@ def after_tumble(scene: WaysScene, world: WaysWorld, gone: Gone, new_symbols: Ne
     tables = scene.tables
     removed, turned = gone
     counts = removed_counts(removed, tables.reel_rows)
-    tops = world.tops
-    if tops:
-        from_strips, tops = refill(tables.strips[scene.strip_set], tops, counts)
-        new = from_strips if new_symbols is None else new_symbols
-    elif new_symbols is None:
+    falling = falls_in(tables.strips[scene.strip_set], world.tops, counts, new_symbols)
+    if falling is None:
         return None
-    else:
-        new = new_symbols
-    if tuple(map(len, new)) != counts:
-        return None
+    new, tops = falling
     landed = new, tables.marks_of_new(scene.strip_set, new)
     board, marks = fall(world.board, world.marks, removed, turned, landed, tables.reel_rows, tables.wild)
     shown = tuple([before + count for before, count in zip(world.shown, counts, strict=True)]) if world.shown else ()
     return WaysWorld(board, marks, tops, shown, world.tumbles + 1, world.steps, world.wins_minor, is_right)
-
-
-def can_tumble(scene: WaysScene, world: WaysWorld, removed: tuple[int, ...]) -> bool:
-    """Return whether no technical limit forbids the tumble that removes `removed`."""
-    tables = scene.tables
-    if world.tumbles >= tables.limits.tumbles:
-        return False
-    if not world.shown:
-        return True
-    counts = removed_counts(removed, tables.reel_rows)
-    strips = tables.strips[scene.strip_set]
-    return all([before + count <= len(strip) for before, count, strip in zip(world.shown, counts, strips, strict=True)])  # noqa: C419
 
 
 def played_out(scene: WaysScene, world: WaysWorld) -> WaysWorld:

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from replay.referee.falling import NewSymbols, board_after, fallen, refill, removed_counts, union_cells
+from replay.referee.falling import NewSymbols, board_after, fallen, falls_in, refill, removed_counts, union_cells
 from replay.referee.notebook import Notebook
 from replay.referee.scatter_pays import board_wins
-from replay.referee.scene import Scene
+from replay.referee.scene import Scene, can_tumble
 from replay.referee.tables import RefereeTables
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "World",
     "after_tumble",
     "as_expected",
-    "can_tumble",
     "distinct",
     "played_out",
     "values_after",
@@ -86,16 +85,10 @@ def after_tumble(
     """
     tables = scene.tables
     counts = removed_counts(removed, tables.reel_rows)
-    tops = world.tops
-    if tops:
-        from_strips, tops = refill(tables.strips[scene.strip_set], tops, counts)
-        new = from_strips if new_symbols is None else new_symbols
-    elif new_symbols is None:
+    falling = falls_in(tables.strips[scene.strip_set], world.tops, counts, new_symbols)
+    if falling is None:
         return None
-    else:
-        new = new_symbols
-    if tuple(map(len, new)) != counts:
-        return None
+    new, tops = falling
     return _fallen_world(scene, world, removed, (new, counts, tops), is_right=is_right)
 
 
@@ -121,18 +114,6 @@ def _fallen_world(
     shown = tuple([before + count for before, count in zip(world.shown, counts, strict=True)]) if world.shown else ()
     values = values_after(scene, world.values, removed, board)
     return World(board, values, tops, shown, world.tumbles + 1, world.wins_minor, is_right)
-
-
-def can_tumble(scene: SpinScene, world: World, removed: tuple[int, ...]) -> bool:
-    """Return whether no technical limit forbids the tumble that removes `removed`."""
-    tables = scene.tables
-    if world.tumbles >= tables.limits.tumbles:
-        return False
-    if not world.shown:
-        return True
-    counts = removed_counts(removed, tables.reel_rows)
-    strips = tables.strips[scene.strip_set]
-    return all(before + count <= len(strip) for before, count, strip in zip(world.shown, counts, strips, strict=True))
 
 
 def played_out(scene: SpinScene, world: World) -> World:
