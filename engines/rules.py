@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -164,6 +164,8 @@ class Reading(_Part):
 class GameRules(_Part):
     """All that a kernel and a referee know of one version of a game."""
 
+    reading_names: ClassVar[tuple[str, ...]] = ()  # those that the game's kernel and referee read, in their order
+
     game: Annotated[str, Field(pattern=f"^{GAME_ID}$")]
     version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
     title: str
@@ -256,6 +258,7 @@ class GameRules(_Part):
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
+        _check_readings(self)
         _check_letters(self)
         _check_strips(self)
         self.check_own()
@@ -283,6 +286,16 @@ def _sourced_parts(rules: GameRules) -> list[Sourced]:
             if isinstance(part, Sourced):
                 parts.append(part)
     return parts
+
+
+def _check_readings(rules: GameRules) -> None:
+    names = tuple(reading.name for reading in rules.readings)
+    if names != rules.reading_names:
+        raise ValueError(f"readings: want {', '.join(rules.reading_names)} in this order, got {', '.join(names) or 'none'}")
+    for reading in rules.readings:
+        values = [each.value for each in reading.values]
+        if values != list(range(len(values))) or reading.value not in values:
+            raise ValueError(f"reading {reading.name}: want values 0, 1, … and one of them decided, got {values} and {reading.value}")
 
 
 def _check_letters(rules: GameRules) -> None:
@@ -339,6 +352,8 @@ def check_pay_counts(rules: GameRules, counts: Sequence[int]) -> None:
         pays = rules.pays_x100_of(number)
         if symbol.role == "paying" and len(pays) != len(counts):
             raise ValueError(f"symbol {symbol.name}: want {len(counts)} pays, got {len(pays)}")
+        if symbol.role == "paying" and min(pays) < 1:
+            raise ValueError(f"symbol {symbol.name}: want pays above 0, got {pays}")
 
 
 def check_weights(what: str, weights: Sequence[int], count: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from engines.canonical import canonical_bytes
 from engines.digest import pinned_digest
@@ -237,3 +238,39 @@ def test_the_split_of_a_round_adds_up() -> None:
         assert outcome.base_win_minor == ends[0]["award_minor"]
         features = events_of(outcome, "feature_ended")
         assert [each["total_minor"] for each in features] in ([], [outcome.feature_win_minor])
+
+
+STRIPS = list(RULES.strip_sets[0].strips)
+LINES = list(RULES.lines.rows)
+
+
+def strips_with(reel: int, strip: str) -> list[dict[str, Any]]:
+    return [{"name": "base", "assumption": "ALL-2", "strips": [strip if at == reel else each for at, each in enumerate(STRIPS)]}]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"lines": {"rows": [*LINES[:-1], (0, 0, 0, 0)]}}, "line 19: want a row below 3 for each of 5 reels, got (0, 0, 0, 0)"),
+        ({"lines": {"rows": [*LINES[:-1], (0, 0, 3, 0, 0)]}}, "line 19: want a row below 3 for each of 5 reels, got (0, 0, 3, 0, 0)"),
+        ({"lines": {"rows": [*LINES, LINES[0]]}}, "lines: want shapes that differ"),
+        ({"moon_weights": {"weights": [1]}}, "moon_weights: want 9 weights with a sum above 0"),
+        ({"ladder": {"counts": [10, 11, 12, 13, 14, 16]}}, "ladder: want rising counts up to 15, each with its prize"),
+        ({"ladder": {"prizes_x100": [5000]}}, "ladder: want rising counts up to 15, each with its prize"),
+        ({"moon_counts": {"cash": 5}}, "moon_counts: want the cash to be paid from fewer Moons than start the bonus"),
+        (
+            {"moon_values": {"values_x100": [51, *RULES.moon_values.values_x100[1:]]}},
+            "prize 51/100 of a bet of 20 coins",
+        ),
+        ({"strip_sets": strips_with(1, "X" + STRIPS[1])}, "strip_sets: want no blank on a strip and no wild on the first reel"),
+        ({"strip_sets": strips_with(0, "W" + STRIPS[0])}, "strip_sets: want no blank on a strip and no wild on the first reel"),
+        ({"base_strip_set": "moon"}, "strip set 'moon': want a strip set of the file"),
+        ({"readings": []}, "readings: want ALL-1, MSP-2, MSP-3 in this order, got none"),
+    ],
+    ids=str,
+)
+def test_rules_that_cannot_be_played_are_refused(change: dict[str, Any], reason: str) -> None:
+    """Each wrong value of a rules file is refused with what was wanted and found."""
+    with pytest.raises(ValidationError) as caught:
+        changed_rules(RULES, **change)
+    assert reason in str(caught.value)

@@ -22,6 +22,8 @@ BAD = [
     ({"money_pays": VALUES["money_pays"][1:]}, "money_pays: want one row for each paying symbol in its order"),
     (with_part("money_pays", 0, amounts_minor=(20, 50)), "symbol red_star: want 3 pays, got 2"),
     ({"displayed_bets": {**VALUES["displayed_bets"], "bets_minor": (40, 30)}}, "no whole hundredths of a bet of 30"),
+    ({"displayed_bets": {**VALUES["displayed_bets"], "bets_minor": (40,)}}, "displayed_bets: want one for each of 2 values of SLW-1"),
+    ({"readings": ()}, "readings: want ALL-1, SLW-1, SLW-2 in this order, got none"),
     (with_part("money_pays", 8, amounts_minor=(1, 6, 12)), "no whole hundredths of a bet of 40"),
     ({"gold": VALUES["gold"][:1]}, "gold: want one table for each strip set in its order"),
     (with_part("gold", 0, weights=(0, 1, 1, 0)), "gold of base: want a weight up to 100000 for each of 5 reels"),

@@ -1,6 +1,6 @@
 """What Moon Spell has of its own in its rules file."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engines.rules import (
     PAY_SCALE,
@@ -65,6 +65,8 @@ class Ladder(Sourced):
 
 class Rules(GameRules):
     """The rules of one version of Moon Spell."""
+
+    reading_names: ClassVar[tuple[str, ...]] = ("ALL-1", "MSP-2", "MSP-3")
 
     kind: Literal["lines"]
     layout: Layout

@@ -38,7 +38,7 @@ from engines.event_buffer import (
     emit_spin_started,
     emit_tumble,
 )
-from engines.games.moonlight_princess.rules import Rules
+from engines.games.moonlight_princess.rules import BOUGHT_MODE, Rules
 from engines.jit import kernel
 from engines.kernels.reels import land_reel, refill_reels, room_on_strips
 from engines.kernels.scatter_pays import count_symbols, mark_winners
@@ -48,7 +48,7 @@ from engines.rng import below, choose, start_stream, weighted
 __all__ = ["DRAW_PURPOSES", "READINGS", "STATE_FIELDS", "Tables", "build_tables", "play_round", "rest_spin"]
 
 STATE_FIELDS: tuple[str, ...] = ()  # the game carries nothing from round to round
-READINGS = ("ALL-1", "MLP-1", "MLP-2", "MLP-4")
+READINGS = Rules.reading_names
 READ_CAP, READ_SCATTER_PAY, READ_SCATTER_WINS, READ_FREE_SCATTER_PAY = 0, 1, 2, 3
 CAP_OF_COST = 1
 CAP_OF_SPIN = 2
@@ -111,8 +111,6 @@ def _fitting_stops(rules: Rules, scatter: int) -> tuple[list[int], list[int]]:
 
 def build_tables(rules: Rules) -> Tables:
     """Return the tables of a rules file that has passed its own checks."""
-    names = tuple(reading.name for reading in rules.readings)
-    assert names == READINGS, f"the kernel reads {READINGS}, the rules file has {names}"
     strips = [rules.strip(s, reel) for s in range(len(rules.strip_sets)) for reel in range(rules.layout.reels)]
     scatter = next(i for i, symbol in enumerate(rules.symbols) if symbol.role == "scatter")
     weights_of = {choice.mode: choice.weights for choice in rules.strip_choices}
@@ -142,7 +140,7 @@ def build_tables(rules: Rules) -> Tables:
         cap_multiple=rules.cap.multiple,
         spins_max=rules.limits.free_spins,
         tumbles_max=rules.limits.tumbles,
-        buy_mode=rules.mode_index("buy"),
+        buy_mode=rules.mode_index(BOUGHT_MODE),
         buy_strip_set=rules.strip_set_index(rules.buy.strip_set),
         buy_scatter_counts=list(rules.buy.scatter_counts),
         buy_weights=list(rules.buy.weights),

@@ -1,6 +1,6 @@
 """What Moonlight Princess has of its own in its rules file."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engines.rules import (
     GameRules,
@@ -15,7 +15,9 @@ from engines.rules import (
     check_weights,
 )
 
-__all__ = ["Buy", "FreeSpins", "HeartValues", "HeartWeights", "Rules", "StripChoice"]
+__all__ = ["BOUGHT_MODE", "Buy", "FreeSpins", "HeartValues", "HeartWeights", "Rules", "StripChoice"]
+
+BOUGHT_MODE = "buy"  # the mode whose first board is that of the buy; its strip set is not drawn
 
 
 class StripChoice(Sourced):
@@ -56,6 +58,8 @@ class Buy(Sourced):
 class Rules(GameRules):
     """The rules of one version of Moonlight Princess."""
 
+    reading_names: ClassVar[tuple[str, ...]] = ("ALL-1", "MLP-1", "MLP-2", "MLP-4")
+
     kind: Literal["scatter_pays"]
     layout: Layout
     pay_counts: PayCounts
@@ -72,8 +76,19 @@ class Rules(GameRules):
         """Check symbols, strips and weights; raises ValueError."""
         check_role_once(self, "scatter", "heart")
         check_pay_counts(self, self.pay_counts.counts)
+        _check_modes(self)
         _check_scatters(self)
         _check_weights(self)
+
+
+def _check_modes(rules: Rules) -> None:
+    """Check that each mode draws its strip set, but for the bought one, and that scatters have pays."""
+    drawn, modes = [choice.mode for choice in rules.strip_choices], [mode.name for mode in rules.modes]
+    if sorted([*drawn, BOUGHT_MODE]) != sorted(modes):
+        raise ValueError(f"modes: want {BOUGHT_MODE} and those of strip_choices, {', '.join(drawn)}, each once, got {', '.join(modes)}")
+    scatter = next(symbol for symbol in rules.symbols if symbol.role == "scatter")
+    if not scatter.pays_x100:
+        raise ValueError(f"symbol {scatter.name}: want pays for 0, 1, 2 … of them, got none")
 
 
 def _check_scatters(rules: Rules) -> None:

@@ -1,6 +1,6 @@
 """What Starlight Wins has of its own in its rules file."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engines.rules import (
     PAY_SCALE,
@@ -63,6 +63,8 @@ class FreeSpins(Sourced):
 class Rules(GameRules):
     """The rules of one version of Starlight Wins."""
 
+    reading_names: ClassVar[tuple[str, ...]] = ("ALL-1", "SLW-1", "SLW-2")
+
     kind: Literal["ways"]
     layout: ReelLayout
     pay_counts: PayCounts  # reels from the left that a way must reach
@@ -89,6 +91,9 @@ class Rules(GameRules):
     def check_own(self) -> None:
         """Check symbols, paytable, gold and ladders; raises ValueError."""
         check_role_once(self, "scatter", "wild")
+        values = len(self.readings[self.reading_names.index(READING_OF_BET)].values)
+        if len(self.displayed_bets.bets_minor) != values:
+            raise ValueError(f"displayed_bets: want one for each of {values} values of {READING_OF_BET}")
         paying = [symbol.name for symbol in self.symbols if symbol.role == "paying"]
         if [row.symbol for row in self.money_pays] != paying:
             raise ValueError(f"money_pays: want one row for each paying symbol in its order, {paying}")
