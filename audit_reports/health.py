@@ -18,7 +18,7 @@ from ledger.errors import LedgerEmpty, LedgerError, LedgerMissing
 from ledger.keys import LOG_KEY, LOG_VKEY, SEEDS_KEY, load_log_key, load_seed_key, load_verifier_key, public_key_bytes
 from ledger.postgres_schema import APPEND_ONLY, read_settings
 from ledger.rounds import RoundLedger
-from ledger.seed_keys import last_rotation, seed_key_id
+from ledger.seed_keys import kept_seed_keys, last_rotation, seed_key_id
 from ledger.sqlite_schema import ledger_uri, refusals
 from ledger.table_rows import table_rows
 from replay.self_check import check_installed
@@ -190,7 +190,21 @@ def _keys(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:
             name, is_private, str(path) if is_private else f"{path} can be read by others", "" if is_private else f"chmod 600 {path}"
         )
     yield from _seed_key_in_force(ledger_path, folder)
+    yield from _kept_seed_keys(folder)
     yield _verifier_key(ledger_path, folder, mend)
+
+
+def _kept_seed_keys(folder: Path) -> Iterator[Point]:
+    """Yield each key of a rotation that is not the one its name says: the epochs that it sealed could not be opened."""
+    for path in kept_seed_keys(folder):
+        mend = f"restore {path} from its backup; without it the seeds that it sealed cannot be opened"
+        try:
+            found = seed_key_id(load_seed_key(folder, path.name))
+        except LedgerError as error:
+            yield Point(path.name, False, str(error), mend)
+            continue
+        if not path.name.endswith(f".{found[: len(path.suffix) - 1]}"):
+            yield Point(path.name, False, f"{path}: want the key of that id, got {found}", mend)
 
 
 def _seed_key_in_force(ledger_path: LedgerPlace, folder: Path) -> Iterator[Point]:

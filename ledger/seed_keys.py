@@ -17,7 +17,7 @@ from ledger.seeds import unseal_seed
 from ledger.store import LEDGER_STREAM, Store
 from ledger.whole_file import write_whole
 
-__all__ = ["OWNER_ONLY", "SeedKeys", "last_rotation", "seed_key_file", "seed_key_id", "seed_keys_in_force"]
+__all__ = ["OWNER_ONLY", "SeedKeys", "kept_seed_keys", "last_rotation", "seed_key_file", "seed_key_id", "seed_keys_in_force"]
 
 OWNER_ONLY = 0o600  # the mode of a file with a seed key
 _NAMED_DIGITS = 16  # of the id, in the name of a file
@@ -26,6 +26,11 @@ _NAMED_DIGITS = 16  # of the id, in the name of a file
 def seed_key_id(key: bytes) -> str:
     """Return the id of a seed key: SHA-256 over `seed-key/1` and its 32 bytes, in hex."""
     return hashlib.sha256(b"seed-key/1" + key).hexdigest()
+
+
+def kept_seed_keys(folder: Path) -> list[Path]:
+    """Return the files of the seed keys of rotations, by name."""
+    return sorted(folder.glob(f"{SEEDS_KEY}.{'?' * _NAMED_DIGITS}"))
 
 
 class SeedKeys:
@@ -50,7 +55,7 @@ class SeedKeys:
         """Yield the key in force, then those that lie in the folder now: another process may have rotated them."""
         yield self.in_force
         yield load_seed_key(self._folder)
-        for path in sorted(self._folder.glob(f"{SEEDS_KEY}.{'?' * _NAMED_DIGITS}")):
+        for path in kept_seed_keys(self._folder):
             yield load_seed_key(self._folder, path.name)
 
 

@@ -12,10 +12,12 @@ from audit_reports.output import note, print_json, print_line, table, time_text
 if TYPE_CHECKING:
     from ledger.rounds import RoundLedger
     from replay.self_check import CheckedBuild, SelfCheck
+    from replay.verdict import Finding
 
 __all__ = ["register"]
 
 EXIT_FINDINGS = 3
+ALTERED = "(altered)"
 _FINGERPRINT_SHOWN = 16
 
 
@@ -74,6 +76,7 @@ def list_builds(ledger: LedgerOption = "ledger.db", as_json: JsonOption = False)
     try:
         checked = check_installed(opened)
         names = _names(opened, checked)
+        checked.findings.extend(_altered_names(checked, names))
     finally:
         opened.close()
     if as_json:
@@ -97,8 +100,20 @@ def _names(ledger: "RoundLedger", checked: "SelfCheck") -> dict[str, str]:
             except LedgerForbidden:
                 names[text_hash] = "(not shown)"
                 continue
-            names[text_hash] = "(erased)" if row is None else row.content if is_own_text(row) else "(altered)"
+            names[text_hash] = "(erased)" if row is None else row.content if is_own_text(row) else ALTERED
     return names
+
+
+def _altered_names(checked: "SelfCheck", names: dict[str, str]) -> Iterator["Finding"]:
+    """Yield a finding for each name that is not the one whose hash is recorded; one that was erased is none."""
+    from replay.verdict import Finding
+
+    hashes = [text_hash for build in checked.registered for text_hash in (build.event.registered_by_hash, build.event.approved_by_hash)]
+    for text_hash in dict.fromkeys(hashes):
+        if names[text_hash] == ALTERED:
+            where = f"text {text_hash[:_FINGERPRINT_SHOWN]}… of a registration"
+            message = f"{where}: want a name that comes to its hash, got another; the name was altered, the registration stands"
+            yield Finding("text_hash", "integrity", -1, -1, where, "a name that comes to its hash", "another", message)
 
 
 def _event_json(event: Any) -> dict[str, Any]:

@@ -134,8 +134,12 @@ def test_names_that_were_erased_or_altered(capfd: Capture, path: Path) -> None:
     """A name that is gone, or is not the one recorded, is not shown; the registration stands."""
     run(capfd, "builds", "register", "--ledger", path, "--game", GAME, *TWO)
     altered(path, "UPDATE texts SET content = 'Zed' WHERE content = 'Ann'", "DELETE FROM texts WHERE content = 'Bob'")
-    build, *_ = run(capfd, "builds", "list", "--ledger", path, "--json").document["builds"]
+    listed = run(capfd, "builds", "list", "--ledger", path, "--json")
+    build, *_ = listed.document["builds"]
     assert (build["registered_by"], build["approved_by"], build["is_installed"]) == ("(altered)", "(erased)", True)
+    assert listed.status == 3
+    (found,) = [finding for finding in listed.document["findings"] if finding["code"] == "text_hash"]
+    assert "want a name that comes to its hash, got another" in found["message"]
 
 
 def test_a_tampered_registration(capfd: Capture, path: Path) -> None:

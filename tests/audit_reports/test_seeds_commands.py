@@ -267,6 +267,13 @@ def test_another_seed_key_by_the_command(capfd: Capture, ledger: tuple[Path, lis
     assert done["closed_epochs"] == [2]
     assert "seed key in force" in run(capfd, "doctor", "--ledger", path).out
     assert run(capfd, "play", "--ledger", path, "--game", GAME.rules.game, "--account", "ann").status == 0
+    kept = keys / f"seeds.key.{done['old_key_id'][:16]}"
+    whole = kept.read_bytes()
+    for damaged, said in ((bytes([whole[0] ^ 1]) + whole[1:], f"{kept}: want the key of that id, got"), (whole[:31], "31 bytes")):
+        kept.write_bytes(damaged)
+        ill = run(capfd, "doctor", "--ledger", path)
+        assert (ill.status, f"BAD  {kept.name}: " in ill.out, said in ill.out) == (4, True, True)
+    kept.write_bytes(whole)
     (keys / "seeds.key").write_bytes(old)
     ill = run(capfd, "doctor", "--ledger", path)
     assert ill.status == 4
