@@ -14,12 +14,16 @@ from engines.rng import LOG_START, STREAM_LENGTH, STREAM_LOG
 __all__ = [
     "CAPPED",
     "CAUSE_HEARTS",
+    "CAUSE_HIGHLIGHTS",
     "CAUSE_TOTAL_HEARTS",
     "CAUSE_TUMBLE",
+    "CLEAR_GRID",
+    "CONSTELLATION",
     "FREE_SPINS",
     "HEAD_BASE",
     "HEAD_ENDED",
     "HEAD_LENGTH",
+    "HEAD_METER",
     "HEAD_POSITION",
     "HEAD_SHORT",
     "HEAD_SPINS",
@@ -27,6 +31,7 @@ __all__ = [
     "HEAD_STRIP_SET",
     "HEAD_TOTAL",
     "HEAD_TRIGGERS",
+    "HIGHLIGHTED",
     "HOLD_AND_RESPIN",
     "LADDER",
     "LEAVES",
@@ -35,8 +40,10 @@ __all__ = [
     "NOT_ENDED",
     "PART_BASE",
     "PART_FREE",
+    "PART_RESONANCE",
     "PART_RESPIN",
     "PLAYED",
+    "RESONANCE",
     "SCATTER_PAY",
     "STATUS_BUFFER_FULL",
     "STATUS_DONE",
@@ -44,13 +51,16 @@ __all__ = [
     "STATUS_WANTS_CHOICE",
     "STAYS",
     "TURNS",
+    "WON_ON",
     "RoundBuffer",
     "clear_head",
     "emit_cap_hit",
+    "emit_choice_offered",
     "emit_drop",
     "emit_feature_ended",
     "emit_feature_trigger",
     "emit_multiplier_change",
+    "emit_power",
     "emit_prize",
     "emit_spin_ended",
     "emit_spin_started",
@@ -74,6 +84,7 @@ HEAD_ENDED = 4
 HEAD_SPINS = 5  # spins played beyond spin 0
 HEAD_TRIGGERS = 6  # features won in spin 0
 HEAD_STRIP_SET = 7  # of spin 0
+HEAD_METER = 8  # sections filled; 0 where a game has no meter
 HEAD_STATE = 16  # state out, up to 16 integers
 HEAD_LENGTH = 32
 
@@ -94,22 +105,33 @@ FEATURE_TRIGGER = 7
 CAP_HIT = 8
 SPIN_ENDED = 9
 FEATURE_ENDED = 10
+POWER = 11
+CHOICE_OFFERED = 12
 PART_BASE = 0
 PART_FREE = 1
 PART_RESPIN = 2
+PART_RESONANCE = 3
 CAUSE_HEARTS = 0
 CAUSE_TOTAL_HEARTS = 1
 CAUSE_TUMBLE = 2
+CAUSE_HIGHLIGHTS = 3
 FREE_SPINS = 0
 HOLD_AND_RESPIN = 1
+RESONANCE = 2
 SCATTER_PAY = 0
 MOON_CASH = 1
 LADDER = 2
+CONSTELLATION = 3
+CLEAR_GRID = 4
 
 # What `removed` says of a cell.
 STAYS = 0
 LEAVES = 1
 TURNS = 2
+
+# What `highlights` says of a cell.
+HIGHLIGHTED = 1  # and not yet won on in this spin
+WON_ON = 2
 
 EVENT_WORDS_FIRST = 1 << 14
 
@@ -122,7 +144,8 @@ class RoundBuffer(NamedTuple):
     stream: list[int]  # random numbers, see rng.py
     symbols: list[int]  # the board, a symbol for each cell
     values: list[int]  # for each cell a heart's multiplier or a Moon's cash, else 0
-    marks: list[int]  # for each cell 1 where its symbol is gold, else 0
+    marks: list[int]  # for each cell 1 where its symbol is gold, 2 where it is a Power Wild, else 0
+    highlights: list[int]  # for each cell HIGHLIGHTED, WON_ON or 0
     tops: list[int]  # strip position in the top visible row of each reel
     shown: list[int]  # strip positions that each reel has shown in this spin
     counts: list[int]  # cells of each symbol on the board
@@ -142,6 +165,7 @@ def new_buffer(*, cell_count: int, reel_count: int, event_words: int = EVENT_WOR
         symbols=cells.copy(),
         values=cells.copy(),
         marks=cells.copy(),
+        highlights=cells.copy(),
         tops=[0] * reel_count,
         shown=[0] * reel_count,
         counts=[0] * 32,
@@ -172,21 +196,36 @@ def begin(buffer: RoundBuffer, code: int, word_count: int) -> int:
 
 @kernel
 def emit_spin_started(
-    buffer: RoundBuffer, spin_index: int, part: int, strip_set: int, spins_left: int, multiplier: int, total_multiplier: int
+    buffer: RoundBuffer,
+    spin_index: int,
+    part: int,
+    strip_set: int,
+    spins_left: int,
+    multiplier: int,
+    total_multiplier: int,
 ) -> None:
-    """Write a `spin_started` without meter and highlighted cells."""
-    place = begin(buffer, SPIN_STARTED, 8)
+    """Write a `spin_started` with the meter in the head and the cells that `buffer.highlights` marks."""
+    highlights, events = buffer.highlights, buffer.events
+    highlighted_count = 0
+    for cell in range(len(highlights)):
+        if highlights[cell] != 0:
+            highlighted_count += 1
+    place = begin(buffer, SPIN_STARTED, 8 + highlighted_count)
     if place < 0:
         return
-    events = buffer.events
     events[place] = spin_index
     events[place + 1] = part
     events[place + 2] = strip_set
     events[place + 3] = spins_left
     events[place + 4] = multiplier
     events[place + 5] = total_multiplier
-    events[place + 6] = 0
-    events[place + 7] = 0
+    events[place + 6] = buffer.head[HEAD_METER]
+    events[place + 7] = highlighted_count
+    place += 8
+    for cell in range(len(highlights)):
+        if highlights[cell] != 0:
+            events[place] = cell
+            place += 1
 
 
 @kernel
@@ -249,11 +288,11 @@ def emit_win(
 
 
 @kernel
-def emit_tumble(buffer: RoundBuffer, cell_starts: list[int], turned_symbol: int) -> None:
+def emit_tumble(buffer: RoundBuffer, cell_starts: list[int], turned_symbol: int, is_refilled: bool = True) -> None:
     """Write a `tumble` after the fall: the cells that left or turned, and what is new on top of each reel.
 
     `buffer.removed` still says which cells left or turned, as numbered before the fall. cell_starts: the first cell of each
-    reel, and the end.
+    reel, and the end. is_refilled: whether symbols came from above into the cells that were left empty.
     """
     symbols, removed, events = buffer.symbols, buffer.removed, buffer.events
     cell_count = len(symbols)
@@ -265,7 +304,8 @@ def emit_tumble(buffer: RoundBuffer, cell_starts: list[int], turned_symbol: int)
             left_count += 1
         elif removed[cell] == TURNS:
             turned_count += 1
-    place = begin(buffer, TUMBLE, 4 + 2 * left_count + 2 * turned_count + reel_count)
+    filled_count = left_count if is_refilled else 0
+    place = begin(buffer, TUMBLE, 4 + left_count + filled_count + 2 * turned_count + reel_count)
     if place < 0:
         return
     for kind in range(2):
@@ -284,7 +324,7 @@ def emit_tumble(buffer: RoundBuffer, cell_starts: list[int], turned_symbol: int)
     for reel in range(reel_count):
         new_count = 0
         for cell in range(cell_starts[reel], cell_starts[reel + 1]):
-            if removed[cell] == LEAVES:
+            if is_refilled and removed[cell] == LEAVES:
                 new_count += 1
         events[place] = new_count
         for row in range(new_count):
@@ -336,14 +376,14 @@ def emit_cap_hit(buffer: RoundBuffer, total_before_minor: int, uncapped_minor: i
 
 @kernel
 def emit_spin_ended(buffer: RoundBuffer, spin_multiplier: int, cut_minor: int, award_minor: int, total_minor: int) -> None:
-    """Write a `spin_ended` without a meter."""
+    """Write a `spin_ended` with the meter in the head."""
     place = begin(buffer, SPIN_ENDED, 5)
     if place >= 0:
         buffer.events[place] = spin_multiplier
         buffer.events[place + 1] = cut_minor
         buffer.events[place + 2] = award_minor
         buffer.events[place + 3] = total_minor
-        buffer.events[place + 4] = 0
+        buffer.events[place + 4] = buffer.head[HEAD_METER]
 
 
 @kernel
@@ -354,3 +394,35 @@ def emit_feature_ended(buffer: RoundBuffer, feature: int, spins_played: int, tot
         buffer.events[place] = feature
         buffer.events[place + 1] = spins_played
         buffer.events[place + 2] = total_minor
+
+
+@kernel
+def emit_power(buffer: RoundBuffer, princess: int, size: int) -> None:
+    """Write a `power` of the cells that `buffer.removed` says TURNS of."""
+    removed, events = buffer.removed, buffer.events
+    turned_count = 0
+    for cell in range(len(removed)):
+        if removed[cell] == TURNS:
+            turned_count += 1
+    place = begin(buffer, POWER, 3 + turned_count)
+    if place < 0:
+        return
+    events[place] = princess
+    events[place + 1] = size
+    events[place + 2] = turned_count
+    place += 3
+    for cell in range(len(removed)):
+        if removed[cell] == TURNS:
+            events[place] = cell
+            place += 1
+
+
+@kernel
+def emit_choice_offered(buffer: RoundBuffer, choice_count: int) -> None:
+    """Write a `choice_offered` of the choices 0 to `choice_count` - 1."""
+    place = begin(buffer, CHOICE_OFFERED, 1 + choice_count)
+    if place < 0:
+        return
+    buffer.events[place] = choice_count
+    for choice in range(choice_count):
+        buffer.events[place + 1 + choice] = choice

@@ -13,10 +13,12 @@ from engines.event_buffer import (
     HEAD_STATE,
     HEAD_TOTAL,
     LIMITED,
+    NOT_ENDED,
     PLAYED,
     STATUS_BUFFER_FULL,
     STATUS_DONE,
     STATUS_LIMIT,
+    STATUS_WANTS_CHOICE,
     RoundBuffer,
     new_buffer,
 )
@@ -25,7 +27,7 @@ from engines.rules import GameRules
 
 __all__ = ["Draw", "EventBytes", "Game", "Outcome"]
 
-ENDED_WORDS = {PLAYED: "played", CAPPED: "capped", LIMITED: "limit"}
+ENDED_WORDS = {NOT_ENDED: "", PLAYED: "played", CAPPED: "capped", LIMITED: "limit"}
 EVENT_WORDS_MAX = 1 << 26  # a round of the highest limits stays far below
 DRAWS_FIRST = 1 << 12
 DRAWS_MAX = 1 << 22
@@ -39,15 +41,23 @@ class EventBytes(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All that a round came to, in the order in which it happened. Money in minor units."""
+    """All that a round came to, in the order in which it happened. Money in minor units.
+
+    A round that waits for a choice has no end yet: its events end with the `choice_offered`, its totals are those so far.
+    """
 
     events: Sequence[EventBytes]
     total_win_minor: int
     base_win_minor: int  # the award of spin 0
     feature_win_minor: int  # the rest
-    ended: str  # played, capped or limit
+    ended: str  # played, capped or limit; empty while the round waits for a choice
     state_out: dict[str, int]
     words_used: int  # random words taken, rejected ones included
+
+    @property
+    def wants_choice(self) -> bool:
+        """Whether the round waits for a choice that was not given."""
+        return not self.ended
 
 
 class Draw(NamedTuple):
@@ -100,7 +110,8 @@ class Game:
         """Return the outcome of the round that `key` decides.
 
         key: 32 bytes. bet_minor: an allowed bet. state_in: the game's state fields. choices: what the player chose so
-        far, in order. Raises KeyError for an unknown mode, RandomStreamError where the key stream runs out.
+        far, in order, each by its place in `rules.choice_names`; the round waits at the first one that is missing. Raises
+        KeyError for an unknown mode, RandomStreamError where the key stream runs out.
         """
         if self._compiled_round is not None:
             return self._compiled_round.play(key, mode, bet_minor, state_in, choices)
@@ -152,7 +163,7 @@ class Game:
     def _check_stream(self, buffer: RoundBuffer, status: int) -> None:
         if buffer.stream[STREAM_FAULT]:
             raise RandomStreamError(int(buffer.stream[STREAM_WORDS]))
-        assert status in (STATUS_DONE, STATUS_LIMIT), f"play_round ended with status {status}"
+        assert status in (STATUS_DONE, STATUS_LIMIT, STATUS_WANTS_CHOICE), f"play_round ended with status {status}"
 
     def _outcome(self, buffer: RoundBuffer, events: Sequence[EventBytes]) -> Outcome:
         head = buffer.head

@@ -16,11 +16,13 @@ from engines.canonical import CanonicalFormError, Minor, RecordedEvent
 __all__ = [
     "GAME_EVENTS",
     "CapHit",
+    "ChoiceOffered",
     "Drop",
     "FeatureEnded",
     "FeatureTrigger",
     "GameEvent",
     "MultiplierChange",
+    "Power",
     "Prize",
     "SpinEnded",
     "SpinStarted",
@@ -34,17 +36,17 @@ Index = Annotated[int, Field(ge=-1, le=2**31)]
 
 
 class SpinStarted(RecordedEvent):
-    """A spin begins: the paid one has index 0, every free spin and respin counts on from there."""
+    """A spin begins: the paid one has index 0, every free spin, respin and Resonance counts on from there."""
 
     kind: Literal["spin_started"] = "spin_started"
     spin_index: Count
-    part: Literal["base", "free", "respin"]
+    part: Literal["base", "free", "respin", "resonance"]
     strip_set: Index
     spins_left: Count  # after this one
     multiplier: Count  # in force for the spin's wins as it starts
     total_multiplier: Count  # gathered over a feature; 0 where none is
-    meter: Count
-    highlighted_cells: tuple[Count, ...]
+    meter: Count  # sections filled as the spin starts
+    highlighted_cells: tuple[Count, ...]  # ascending
 
 
 class Drop(RecordedEvent):
@@ -54,7 +56,7 @@ class Drop(RecordedEvent):
     drop_index: Count
     symbols: tuple[Count, ...]  # one for each cell
     values: tuple[Count, ...]  # one for each cell: a heart's multiplier, a Moon's cash in hundredths of the bet, else 0
-    marks: tuple[Count, ...]  # one for each cell: 0 none, 1 gold
+    marks: tuple[Count, ...]  # one for each cell: 0 none, 1 gold, 2 Power Wild
     stops: tuple[Count, ...]  # strip position in the top visible row of each reel; empty after a tumble
 
 
@@ -88,14 +90,14 @@ class MultiplierChange(RecordedEvent):
     kind: Literal["multiplier_change"] = "multiplier_change"
     from_multiplier: Count
     to_multiplier: Count
-    cause: Literal["hearts", "total_hearts", "tumble"]
+    cause: Literal["hearts", "total_hearts", "tumble", "highlights"]
 
 
 class Prize(RecordedEvent):
     """An amount beside the wins: `prize_minor` = pay_x100 * multiplier * bet / 100, never cut."""
 
     kind: Literal["prize"] = "prize"
-    which: Literal["scatter_pay", "moon_cash", "ladder"]
+    which: Literal["scatter_pay", "moon_cash", "ladder", "constellation", "clear_grid"]
     pay_x100: Count
     multiplier: Count
     prize_minor: Minor
@@ -105,7 +107,7 @@ class FeatureTrigger(RecordedEvent):
     """A feature is won, or more spins within it."""
 
     kind: Literal["feature_trigger"] = "feature_trigger"
-    feature: Literal["free_spins", "hold_and_respin"]
+    feature: Literal["free_spins", "hold_and_respin", "resonance"]
     count: Count  # of what triggered it
     spins_awarded: Count
     spins_left: Count  # after the award
@@ -128,19 +130,48 @@ class SpinEnded(RecordedEvent):
     cut_minor: Minor
     award_minor: Minor
     total_minor: Minor  # of the round so far
-    meter: Count
+    meter: Count  # sections filled at rest, after a full meter was taken
 
 
 class FeatureEnded(RecordedEvent):
     """A feature is over."""
 
     kind: Literal["feature_ended"] = "feature_ended"
-    feature: Literal["free_spins", "hold_and_respin"]
+    feature: Literal["free_spins", "hold_and_respin", "resonance"]
     spins_played: Count
     total_minor: Minor  # what the feature's spins added to the round
 
 
-GameEvent = SpinStarted | Drop | Win | Tumble | MultiplierChange | Prize | FeatureTrigger | CapHit | SpinEnded | FeatureEnded
+class Power(RecordedEvent):
+    """A princess acts on a board at rest: cells that held paying symbols turn into wilds."""
+
+    kind: Literal["power"] = "power"
+    princess: Count  # her place in the rules file's list
+    size: Count  # as drawn
+    turned_cells: tuple[Count, ...]  # ascending
+
+
+class ChoiceOffered(RecordedEvent):
+    """The round waits for the player: the leg ends here."""
+
+    kind: Literal["choice_offered"] = "choice_offered"
+    choices: tuple[Count, ...]  # places in the rules file's list of what can be chosen
+
+
+GameEvent = (
+    SpinStarted
+    | Drop
+    | Win
+    | Tumble
+    | MultiplierChange
+    | Prize
+    | FeatureTrigger
+    | CapHit
+    | SpinEnded
+    | FeatureEnded
+    | Power
+    | ChoiceOffered
+)
 
 # The order gives each kind its code in the event buffer, from 1.
 GAME_EVENTS: dict[str, type[RecordedEvent]] = {
@@ -154,6 +185,8 @@ GAME_EVENTS: dict[str, type[RecordedEvent]] = {
     "cap_hit": CapHit,
     "spin_ended": SpinEnded,
     "feature_ended": FeatureEnded,
+    "power": Power,
+    "choice_offered": ChoiceOffered,
 }
 
 

@@ -101,7 +101,7 @@ class Symbol(Sourced):
 
     name: str
     letter: Annotated[str, Field(pattern="^[A-Za-z0-9]$")]
-    role: Literal["paying", "scatter", "heart", "wild", "moon", "blank"]
+    role: Literal["paying", "scatter", "heart", "wild", "moon", "mixed", "blank"]
     pays_x100: tuple[Weight, ...] = ()  # one for each count of `pay_counts`; of a scatter, for 0, 1, 2 … of them
 
 
@@ -190,6 +190,16 @@ class GameRules(_Part):
     def reel_rows(self) -> tuple[int, ...]:
         """The number of rows of each reel, from the left."""
         return (self.layout.rows,) * self.layout.reels if isinstance(self.layout, Layout) else self.layout.rows
+
+    @property
+    def first_state(self) -> dict[str, int]:
+        """What an account's first round of the game starts from; empty where a game carries nothing from round to round."""
+        return {}
+
+    @property
+    def choice_names(self) -> tuple[str, ...]:
+        """The names of what a player is given to choose from, in the order of the rules file; empty where a game asks nothing."""
+        return ()
 
     @cached_property
     def rules_hash(self) -> str:

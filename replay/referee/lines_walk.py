@@ -18,7 +18,7 @@ from replay.referee.lines_spin import feature_ends, spin_ends, spin_starts, trig
 from replay.referee.lines_tables import LinesRound, lines_tables_of
 from replay.referee.lines_told import told_steps
 from replay.referee.notebook import distinct_values, note
-from replay.referee.walk import RoundTotals, RoundWalk
+from replay.referee.walk import RoundTerms, RoundTotals, RoundWalk
 from replay.verdict import Finding
 
 __all__ = ["walk_events"]
@@ -28,11 +28,11 @@ ONCE_A_SPIN = ("spin_started", "drop", "spin_ended", "feature_ended")
 Placed = tuple[int, GameEvent]
 
 
-def walk_events(events: Sequence[Placed], rules: GameRules, mode: str, bet_minor: int, is_complete: bool) -> RoundWalk:
+def walk_events(events: Sequence[Placed], rules: GameRules, terms: RoundTerms) -> RoundWalk:
     """Return what a round of a game of win lines departs from and what its settlement may say; see `walk_round`."""
     assert isinstance(rules, Rules)
     tables = lines_tables_of(rules)
-    walk = _Walk(LinesRound(tables, mode, bet_minor), events, is_complete=is_complete)
+    walk = _Walk(LinesRound(tables, terms.mode, terms.bet_minor), events, is_complete=terms.is_complete)
     start = RoundBelief(tables.no_values, tables.base_set)
     end = walk.plain(start)
     ends = [end] if end is not None else least_explanations(start, walk.steps, walk.is_end, len(events))

@@ -14,7 +14,7 @@ from replay.referee.notebook import Notebook
 from replay.referee.reel_tables import ReelTables
 from replay.referee.spin_start import check_start
 from replay.referee.standing import Standing
-from replay.referee.walk import RoundWalk
+from replay.referee.walk import RoundTerms, RoundWalk
 
 __all__ = ["CheckSpin", "SpinPlace", "walk_spins"]
 
@@ -30,25 +30,23 @@ class SpinPlace(NamedTuple):
 CheckSpin = Callable[[Notebook, Standing, SpinRecord, SpinPlace], None]
 
 
-def walk_spins(
-    events: Sequence[tuple[int, GameEvent]], tables: ReelTables, check_spin: CheckSpin, *, mode: str, bet_minor: int, is_complete: bool
-) -> RoundWalk:
+def walk_spins(events: Sequence[tuple[int, GameEvent]], tables: ReelTables, check_spin: CheckSpin, terms: RoundTerms) -> RoundWalk:
     """Return what a round with free spins departs from; `check_spin` holds a spin's boards and rest against the rules of its kind."""
     notebook = Notebook()
     standing = Standing()
-    cap_minor = tables.cap_minor(mode, bet_minor)
+    cap_minor = tables.cap_minor(terms.mode, terms.bet_minor)
     records = split_spins(events, notebook, tables.grammar)
     spin = 0
     for number, record in enumerate(records):
         following = records[number + 1] if number + 1 < len(records) else None
         notebook.spin_index = spin
-        spin, strip_sets = check_start(tables, notebook, record, following, standing, mode=mode, spin=spin, cap_minor=cap_minor)
+        spin, strip_sets = check_start(tables, notebook, record, following, standing, mode=terms.mode, spin=spin, cap_minor=cap_minor)
         check_spin(notebook, standing, record, SpinPlace(spin, strip_sets, following is None))
         if record.feature_ended is not None:
             check_feature_ended(tables, notebook, record, following, standing)
         spin += 1
     notebook.spin_index = max(spin - 1, 0)
-    if is_complete:
+    if terms.is_complete:
         check_end(tables, notebook, records, standing, events)
     weigh_spins(notebook, standing)
     notebook.findings.sort(key=lambda finding: finding.event_index)

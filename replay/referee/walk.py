@@ -3,14 +3,14 @@
 import importlib
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engines.game_events import GameEvent
 from engines.rules import GameRules
 from replay.referee.moved import with_event_moved
 from replay.verdict import Finding
 
-__all__ = ["KINDS", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
+__all__ = ["KINDS", "RoundTerms", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
 
 # The kind in a rules file to the module whose `walk_events` knows it.
 KINDS = {
@@ -22,16 +22,31 @@ KINDS = {
 Events = Sequence[tuple[int, GameEvent]]
 
 
+class RoundTerms(NamedTuple):
+    """What a round was played for and from, beside its rules: money in minor units, choices by their place in the rules file.
+
+    `is_complete` is False for a round that is still in play.
+    """
+
+    mode: str
+    bet_minor: int
+    is_complete: bool
+    state_in: dict[str, int]
+    choices: tuple[int, ...]
+
+
 class RoundTotals(NamedTuple):
     """What the settlement of a round may say, the recorded or right value first; money in minor units.
 
-    `base` is the award of spin 0, `feature` of all others. An empty tuple is a value that the events do not tell.
+    `base` is the award of spin 0, `feature` of all others, `state_out` what the account's next round starts from. An empty
+    tuple is a value that the events do not tell.
     """
 
     ended: tuple[str, ...]
     total: tuple[int, ...]
     base: tuple[int, ...]
     feature: tuple[int, ...]
+    state_out: tuple[dict[str, int], ...] = ({},)
 
 
 class RoundWalk(NamedTuple):
@@ -41,29 +56,40 @@ class RoundWalk(NamedTuple):
     totals: RoundTotals
 
 
-Walk = Callable[[Events, GameRules, str, int, bool], RoundWalk]
+Walk = Callable[[Events, GameRules, RoundTerms], RoundWalk]
 
 
-def referee_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True) -> list[Finding]:
-    """Return what departs from the rules in one round's game events, each with its index in the round's stream.
+def referee_round(events: Events, rules: GameRules, **terms: Any) -> list[Finding]:
+    """Return what departs from the rules in one round's game events, each with its index in the round's stream; see `walk_round`."""
+    return walk_round(events, rules, **terms).findings
 
-    `is_complete` is False for a round that is still in play: spins that are yet to come are then no finding. A
-    finding that would vanish under another reading of the rules names the reading. A limit reached is a warning.
+
+def walk_round(
+    events: Events,
+    rules: GameRules,
+    *,
+    mode: str,
+    bet_minor: int,
+    is_complete: bool = True,
+    state_in: dict[str, int] | None = None,
+    choices: Sequence[int] = (),
+) -> RoundWalk:
+    """Return what departs from the rules in one round's game events, and what the settlement of the round may say.
+
+    `is_complete` is False for a round that is still in play: spins that are yet to come are then no finding. state_in:
+    as the round was opened with, by default the game's first state. choices: as they were made. A finding that would
+    vanish under another reading of the rules names the reading. A limit reached is a warning.
     """
-    return walk_round(events, rules, mode=mode, bet_minor=bet_minor, is_complete=is_complete).findings
-
-
-def walk_round(events: Events, rules: GameRules, *, mode: str, bet_minor: int, is_complete: bool = True) -> RoundWalk:
-    """Return the findings of `referee_round` together with what the settlement of the round may say."""
+    terms = RoundTerms(mode, bet_minor, is_complete, rules.first_state if state_in is None else state_in, tuple(choices))
     walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
-    found = walk(events, rules, mode, bet_minor, is_complete)
+    found = walk(events, rules, terms)
     moved: list[Finding] = []
     if len(found.findings) > 1:
-        events, moved = with_event_moved(events, found.findings, lambda each: walk(each, rules, mode, bet_minor, is_complete).findings)
-        found = walk(events, rules, mode, bet_minor, is_complete) if moved else found
+        events, moved = with_event_moved(events, found.findings, lambda each: walk(each, rules, terms).findings)
+        found = walk(events, rules, terms) if moved else found
     findings = list(found.findings)
     for name, value, text in rules.other_readings() if any(finding.severity != "warning" for finding in findings) else ():
-        others = walk(events, _under(rules, name, value), mode, bet_minor, is_complete).findings
+        others = walk(events, _under(rules, name, value), terms).findings
         for number, finding in enumerate(found.findings):
             if finding.severity != "warning" and _is_gone(finding, found.findings, others):
                 note = f"vanishes under reading {name} = {value}: {text}"

@@ -12,7 +12,7 @@ from replay.referee.rest import check_sums, follow_rest, take_as_told
 from replay.referee.sequence import SpinPlace, walk_spins
 from replay.referee.standing import Options, Standing
 from replay.referee.trigger import check_trigger
-from replay.referee.walk import RoundWalk
+from replay.referee.walk import RoundTerms, RoundWalk
 from replay.referee.ways_boards import walk_boards
 from replay.referee.ways_tables import ways_tables_of
 from replay.referee.ways_world import WaysScene, WaysWorld
@@ -28,14 +28,14 @@ class _Rest(NamedTuple):
     is_right: bool
 
 
-def walk_events(events: Sequence[tuple[int, GameEvent]], rules: GameRules, mode: str, bet_minor: int, is_complete: bool) -> RoundWalk:
+def walk_events(events: Sequence[tuple[int, GameEvent]], rules: GameRules, terms: RoundTerms) -> RoundWalk:
     """Return what a round of a game that pays by ways departs from and what its settlement may say; see `walk_round`."""
     assert isinstance(rules, Rules)
     tables = ways_tables_of(rules)
-    cap_minor = tables.cap_minor(mode, bet_minor)
+    cap_minor = tables.cap_minor(terms.mode, terms.bet_minor)
 
     def check_spin(notebook: Notebook, standing: Standing, record: SpinRecord, place: SpinPlace) -> None:
-        scene = WaysScene(tables, notebook, spin=place.spin, bet_minor=bet_minor, strip_sets=place.strip_sets, cap_minor=cap_minor)
+        scene = WaysScene(tables, notebook, spin=place.spin, bet_minor=terms.bet_minor, strip_sets=place.strip_sets, cap_minor=cap_minor)
         scene.is_past_end = standing.is_over_reported
         scene.before = (0,) if tables.readings["ALL-1"] == 2 else standing.totals
         if record.start is not None and record.start[1].multiplier != scene.ladder[0]:
@@ -44,7 +44,7 @@ def walk_events(events: Sequence[tuple[int, GameEvent]], rules: GameRules, mode:
         _check_rest(scene, record, worlds, standing, is_last=place.is_last)
         standing.multipliers, standing.multiplier_faults = (0,), []
 
-    return walk_spins(events, tables, check_spin, mode=mode, bet_minor=bet_minor, is_complete=is_complete)
+    return walk_spins(events, tables, check_spin, terms)
 
 
 def _take_start(scene: WaysScene, multiplier: int) -> None:
