@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from engines.game_events import Drop, FeatureTrigger, GameEvent
+from replay.referee.belief import fault, raise_to_money
 from replay.referee.hold_and_respin import after_respin, cash_x100, moon_count
 from replay.referee.lines import line_wins
-from replay.referee.lines_belief import UNKNOWN_VALUE, Owed, RoundBelief, fault, raise_to_money
+from replay.referee.lines_belief import UNKNOWN_VALUE, LinesBelief, Owed
 from replay.referee.lines_tables import LinesRound, LinesTables
 
 __all__ = ["bonus_prizes", "first_drops", "respin_drops"]
@@ -14,7 +15,7 @@ CELLS_NAMED_MAX = 6
 Moons = tuple[int, ...]
 
 
-def first_drops(play: LinesRound, belief: RoundBelief, index: int, drop: Drop) -> list[RoundBelief]:
+def first_drops(play: LinesRound, belief: LinesBelief, index: int, drop: Drop) -> list[LinesBelief]:
     """Return what may be believed after the drop of spin 0: its board as the stops show it, or as it is told."""
     tables = play.tables
     belief = _check_form(belief, index, drop)
@@ -47,7 +48,7 @@ def first_drops(play: LinesRound, belief: RoundBelief, index: int, drop: Drop) -
     return [by_stops, as_told]
 
 
-def _check_form(belief: RoundBelief, index: int, drop: Drop) -> RoundBelief:
+def _check_form(belief: LinesBelief, index: int, drop: Drop) -> LinesBelief:
     if drop.drop_index:
         belief = fault(belief, "drop_index", "integrity", index, "drop", what="drop index", want=0, got=drop.drop_index)
     if drop.marks:
@@ -59,7 +60,7 @@ def _is_shaped(tables: LinesTables, drop: Drop) -> bool:
     return len(drop.symbols) == len(drop.values) == tables.cell_count
 
 
-def _without_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop) -> RoundBelief:
+def _without_board(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop) -> LinesBelief:
     got = f"{len(drop.symbols)} symbols and {len(drop.values)} values"
     want = f"{tables.cell_count} cells"
     told = fault(belief, "board_shape", "integrity", index, "drop", what="board", want=want, got=got)
@@ -89,8 +90,8 @@ def _shown_text(tables: LinesTables, drop: Drop, cell: int) -> str:
 
 
 def _first_board(
-    play: LinesRound, belief: RoundBelief, index: int, drop: Drop, board: tuple[int, ...], passed_over: Iterable[int] = ()
-) -> RoundBelief:
+    play: LinesRound, belief: LinesBelief, index: int, drop: Drop, board: tuple[int, ...], passed_over: Iterable[int] = ()
+) -> LinesBelief:
     """Return what is believed after spin 0 shows `board`; the values of the cells `passed_over` are of a cause that is told."""
     tables = play.tables
     moons = tables.no_values
@@ -119,7 +120,7 @@ def _first_board(
     return belief._replace(phase="rest", moons=moons, fresh=fresh, owed=tuple(owed), is_over=True)
 
 
-def _value_fault(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> RoundBelief:
+def _value_fault(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> LinesBelief:
     named = bad[:CELLS_NAMED_MAX]
     want = ", ".join("a value of the table" if moons[cell] < 0 else str(moons[cell]) for cell in named)
     if len(bad) > 1 and all(moons[cell] < 0 for cell in bad):
@@ -138,8 +139,8 @@ def bonus_prizes(tables: LinesTables, moons: Moons, count: int, moons_at_trigger
 
 
 def respin_drops(
-    play: LinesRound, belief: RoundBelief, index: int, drop: Drop, ahead: list[GameEvent], *, is_plain: bool
-) -> list[RoundBelief]:
+    play: LinesRound, belief: LinesBelief, index: int, drop: Drop, ahead: list[GameEvent], *, is_plain: bool
+) -> list[LinesBelief]:
     """Return what may be believed after the drop of a respin: the Moons that are held and those that land.
 
     `ahead` are the events that follow: a board in doubt may be what they say. `is_plain`: as the rules want it or not at all.
@@ -156,7 +157,7 @@ def respin_drops(
         if _unlike(tables, drop, held):
             return []
         return _after_drop(play, belief, held)
-    found: list[RoundBelief] = []
+    found: list[LinesBelief] = []
     is_plausible = not _unlike(tables, drop, held)
     belief = belief._replace(shown_x100=sum(drop.values))
     for moons in _proposals(tables, belief, drop, held, told, ahead):
@@ -198,7 +199,7 @@ def _unlike(tables: LinesTables, drop: Drop, moons: Moons) -> list[int]:
     return bad
 
 
-def _proposals(tables: LinesTables, belief: RoundBelief, drop: Drop, held: Moons, told: Moons, ahead: list[GameEvent]) -> Iterable[Moons]:
+def _proposals(tables: LinesTables, belief: LinesBelief, drop: Drop, held: Moons, told: Moons, ahead: list[GameEvent]) -> Iterable[Moons]:
     """Return the boards that may really have lain there, the one that the rules want of the recorded first."""
     before = belief.moons
     allowed = tables.moon_values
@@ -223,7 +224,7 @@ def _proposals(tables: LinesTables, belief: RoundBelief, drop: Drop, held: Moons
     return dict.fromkeys([*boards, told])
 
 
-def _note_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> RoundBelief:
+def _note_board(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> LinesBelief:
     """Return a belief with one finding about all cells that are not as they should be."""
     lost = [cell for cell in bad if belief.moons[cell] and drop.symbols[cell] != tables.moon]
     if all((drop.symbols[cell] == tables.moon) == (moons[cell] != 0) for cell in bad) and not lost:
@@ -236,7 +237,7 @@ def _note_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop
     return fault(belief, code, "integrity", index, f"drop, {_cells(bad)}", what=what, want=want, got=got, assumption="MSP-5")
 
 
-def _is_unpaid(belief: RoundBelief, told: Moons) -> bool:
+def _is_unpaid(belief: LinesBelief, told: Moons) -> bool:
     """Return whether no amount follows from a board that a held Moon is not on as it was, taken as it is told.
 
     That is so where the Moons only changed places, or where what changed had been seen on one board alone: then nobody
@@ -246,7 +247,7 @@ def _is_unpaid(belief: RoundBelief, told: Moons) -> bool:
     return sorted(belief.moons) == sorted(told) or all(cell in belief.fresh and told[cell] for cell in changed)
 
 
-def _after_drop(play: LinesRound, belief: RoundBelief, moons: Moons) -> list[RoundBelief]:
+def _after_drop(play: LinesRound, belief: LinesBelief, moons: Moons) -> list[LinesBelief]:
     """Return the belief, or where it is not known how many Moons were held the two, after a respin that shows `moons`."""
     tables = play.tables
     count = moon_count(moons)
@@ -275,7 +276,7 @@ def _after_drop(play: LinesRound, belief: RoundBelief, moons: Moons) -> list[Rou
     return found
 
 
-def _weighed(tables: LinesTables, belief: RoundBelief, landed: int, count: int, *, is_over: bool) -> RoundBelief:
+def _weighed(tables: LinesTables, belief: LinesBelief, landed: int, count: int, *, is_over: bool) -> LinesBelief:
     """Return a belief in which a fault of the respins counts as money where one is withheld, or one too many shows a Moon."""
     is_withheld = is_over and count < tables.cell_count and belief.left_right > 0
     if belief.spin_fault >= 0 and (is_withheld or (belief.left_right < 0 and landed > 0)):

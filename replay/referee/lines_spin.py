@@ -1,14 +1,15 @@
 """A spin of win lines and Moons from its start to its end: its number, the respins left, the trigger, what it adds up to."""
 
 from engines.game_events import FeatureEnded, FeatureTrigger, SpinEnded, SpinStarted
-from replay.referee.lines_belief import RoundBelief, fault, raise_to_money
+from replay.referee.belief import fault, raise_to_money
+from replay.referee.lines_belief import LinesBelief
 from replay.referee.lines_tables import LinesRound
 from replay.referee.notebook import distinct_values
 
 __all__ = ["after_spin", "feature_ends", "spin_ends", "spin_starts", "triggers", "with_respins"]
 
 
-def spin_starts(play: LinesRound, belief: RoundBelief, index: int, got: SpinStarted) -> list[RoundBelief]:
+def spin_starts(play: LinesRound, belief: LinesBelief, index: int, got: SpinStarted) -> list[LinesBelief]:
     """Return what may be believed after `spin_started`: a counter may be wrong there, or be what the game counts by."""
     tables, spin = play.tables, belief.spin
     left = 0 if not spin else got.spins_left if belief.left is None else belief.left - 1
@@ -54,13 +55,13 @@ def spin_starts(play: LinesRound, belief: RoundBelief, index: int, got: SpinStar
     return found
 
 
-def with_respins(belief: RoundBelief, left: int, left_right: int | None = None) -> RoundBelief:
+def with_respins(belief: LinesBelief, left: int, left_right: int | None = None) -> LinesBelief:
     """Return a belief in which the bonus has `left` respins, by the rules `left_right` where these are others."""
     right = left if left_right is None else left_right
     return belief._replace(in_bonus=True, left=left, left_right=right, is_over=False)
 
 
-def triggers(play: LinesRound, belief: RoundBelief, index: int, got: FeatureTrigger) -> list[RoundBelief]:
+def triggers(play: LinesRound, belief: LinesBelief, index: int, got: FeatureTrigger) -> list[LinesBelief]:
     """Return what may be believed after a trigger that is owed: a number may be wrong there, or the game goes on by it."""
     tables, count = play.tables, belief.owed[0].moons
     is_full = count == tables.cell_count
@@ -85,7 +86,7 @@ def triggers(play: LinesRound, belief: RoundBelief, index: int, got: FeatureTrig
     return [after, followed._replace(owed=(), goes_on=True) if is_full else followed]
 
 
-def spin_ends(play: LinesRound, belief: RoundBelief, index: int, got: SpinEnded) -> list[RoundBelief]:
+def spin_ends(play: LinesRound, belief: LinesBelief, index: int, got: SpinEnded) -> list[LinesBelief]:
     """Return what may be believed after `spin_ended`: each amount follows from the recorded or the right ones before it."""
     after = belief
     where = "spin_ended"
@@ -114,7 +115,7 @@ def spin_ends(play: LinesRound, belief: RoundBelief, index: int, got: SpinEnded)
     return [after_spin(after, got.award_minor, total) for total in (got.total_minor, want)]
 
 
-def after_spin(belief: RoundBelief, award: int, total: int | None) -> RoundBelief:
+def after_spin(belief: LinesBelief, award: int, total: int | None) -> LinesBelief:
     """Return a belief after a spin that added `award` to the round, which then stands at `total`."""
     phase = "start" if not belief.is_over else "feature" if belief.in_bonus else "done"
     return belief._replace(
@@ -128,7 +129,7 @@ def after_spin(belief: RoundBelief, award: int, total: int | None) -> RoundBelie
     )
 
 
-def feature_ends(play: LinesRound, belief: RoundBelief, index: int, got: FeatureEnded) -> list[RoundBelief]:
+def feature_ends(play: LinesRound, belief: LinesBelief, index: int, got: FeatureEnded) -> list[LinesBelief]:
     """Return what may be believed after the end of the bonus."""
     after = belief._replace(phase="done")
     where = "feature_ended"
