@@ -24,6 +24,34 @@ class RoundBelief(Protocol):
         """What is wrong by this belief."""
 
     @property
+    def total(self) -> int | None:
+        """The award of the spins before this one in minor units; None after a missing one."""
+
+    @property
+    def added(self) -> int:
+        """What the spin added so far, uncut, in minor units."""
+
+    @property
+    def won_minor(self) -> int:
+        """What of it wins added."""
+
+    @property
+    def cut(self) -> int:
+        """What the cap took from it."""
+
+    @property
+    def cap_due(self) -> tuple[int, int, int] | None:
+        """Where a `cap_hit` is due: the total before, the amount, what the cap leaves of it."""
+
+    @property
+    def is_cap_ignored(self) -> bool:
+        """Whether the game goes on as if there were no cap, which is reported."""
+
+    @property
+    def cap_fault(self) -> int:
+        """The finding that turns to money where more is paid past the cap; -1 for none."""
+
+    @property
     def cost(self) -> tuple[int, int]:
         """The findings made so far, and of beliefs that take as many how unlikely this one is."""
 

@@ -2,13 +2,11 @@
 
 from typing import NamedTuple
 
-from replay.referee.amounts import cap_award
 from replay.referee.belief import raise_to_money
 from replay.referee.lines import LineWin
-from replay.referee.lines_tables import LinesRound
 from replay.verdict import Finding
 
-__all__ = ["UNKNOWN_VALUE", "LinesBelief", "Owed", "pay_out", "wanted_kind", "with_value_faults_paid"]
+__all__ = ["UNKNOWN_VALUE", "LinesBelief", "Owed", "wanted_kind", "with_value_faults_paid"]
 
 UNKNOWN_VALUE = -1  # of a Moon whose value no board tells
 
@@ -42,7 +40,7 @@ class LinesBelief(NamedTuple):
     goes_on: bool = False  # a bonus that should be over is played on, which is reported
     owed: tuple[Owed, ...] = ()
     cap_due: tuple[int, int, int] | None = None  # total before, amount, what the cap leaves of it
-    won: int = 0  # of `added`, by line wins
+    won_minor: int = 0  # of `added`, by line wins
     added: int = 0  # by the spin, uncut
     cut: int = 0
     total: int | None = 0  # before the spin; None after a missing one
@@ -65,20 +63,6 @@ class LinesBelief(NamedTuple):
     def key(self) -> object:
         """Return what tells it from others, findings apart."""
         return self[:-2]
-
-
-def pay_out(play: LinesRound, belief: LinesBelief, amount: int, *, is_win: bool) -> LinesBelief:
-    """Return a belief after a win or prize of `amount`: the cap is due where it reaches or passes it."""
-    if amount <= 0:
-        return belief
-    due = None
-    if play.tables.is_capped and not belief.is_cap_ignored and belief.total is not None:
-        before = belief.added + (0 if play.tables.is_cap_by_spin else belief.total)
-        left = cap_award(before, amount, play.cap_minor)
-        due = None if left is None else (before, amount, left)
-    if belief.cap_fault >= 0:
-        belief = raise_to_money(belief, belief.cap_fault)
-    return belief._replace(added=belief.added + amount, won=belief.won + (amount if is_win else 0), cap_due=due)
 
 
 def with_value_faults_paid(belief: LinesBelief) -> LinesBelief:

@@ -3,11 +3,12 @@
 from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
 from replay.referee.belief import fault, raise_to_money
 from replay.referee.hold_and_respin import moon_count
-from replay.referee.lines_belief import LinesBelief, Owed, pay_out, wanted_kind, with_value_faults_paid
+from replay.referee.lines_belief import LinesBelief, Owed, wanted_kind, with_value_faults_paid
 from replay.referee.lines_drop import bonus_prizes
 from replay.referee.lines_pays import after_prize, after_win, amount_of, are_capped, paid_of
 from replay.referee.lines_spin import after_spin, with_respins
 from replay.referee.lines_tables import LinesRound
+from replay.referee.sums import pay_out
 from replay.verdict import Severity
 
 __all__ = ["lacking", "needless", "other_ends"]
@@ -60,7 +61,7 @@ def _without_spin(belief: LinesBelief, index: int, event: GameEvent | None) -> l
         missing = fault(belief, "spin_started_missing", "integrity", index, "", what="first event", want="spin_started", got=event.kind)
         left = 0 if not belief.spin or belief.left is None else belief.left - 1
         right = belief.left_right - 1 if belief.spin else 0
-        return [missing._replace(phase="drop", left=left, left_right=right, won=0, added=0, cut=0)]
+        return [missing._replace(phase="drop", left=left, left_right=right, won_minor=0, added=0, cut=0)]
     if not belief.spin:
         return [fault(belief, "spins_unplayed", "integrity", index, "", what="round", want="a spin", got="no game event", phase="done")]
     got = "the end of the round" if event is None else event.kind

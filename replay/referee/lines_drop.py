@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from engines.game_events import Drop, FeatureTrigger, GameEvent
 from replay.referee.belief import fault, raise_to_money
+from replay.referee.first_board import CELLS_NAMED_MAX, cells_text, shown_boards
 from replay.referee.hold_and_respin import after_respin, cash_x100, moon_count
 from replay.referee.lines import line_wins
 from replay.referee.lines_belief import UNKNOWN_VALUE, LinesBelief, Owed
@@ -11,7 +12,6 @@ from replay.referee.lines_tables import LinesRound, LinesTables
 
 __all__ = ["bonus_prizes", "first_drops", "respin_drops"]
 
-CELLS_NAMED_MAX = 6
 Moons = tuple[int, ...]
 
 
@@ -21,31 +21,13 @@ def first_drops(play: LinesRound, belief: LinesBelief, index: int, drop: Drop) -
     belief = _check_form(belief, index, drop)
     if not _is_shaped(tables, drop):
         return [_without_board(tables, belief, index, drop)]
-    if not tables.are_stops(belief.strip_set, drop.stops):
-        want = f"positions on the strips of set {tables.set_name(belief.strip_set)}"
-        told = fault(belief, "stops", "integrity", index, "drop", what="stops", want=want, got=list(drop.stops))
-        return [_first_board(play, told, index, drop, drop.symbols)]
-    shown = tables.board_at(belief.strip_set, drop.stops)
-    if shown == drop.symbols:
-        return [_first_board(play, belief, index, drop, shown)]
-    bad = [cell for cell, symbol in enumerate(shown) if symbol != drop.symbols[cell]]
-    want, got = (_names(tables, board, bad) for board in (shown, drop.symbols))
-    where = f"drop, {_cells(bad)}"
-    by_stops = fault(belief, "board_stops", "integrity", index, where, what="symbols", want=want, got=got, assumption="ALL-2")
-    by_stops = _first_board(play, by_stops, index, drop, shown, passed_over=bad)
-    windows, rows = tables.windows[belief.strip_set], tables.rows
-    columns = {cell // rows: drop.symbols[cell // rows * rows :][:rows] for cell in bad}
-    if all(column in windows[reel] for reel, column in columns.items()):
-        reels = ", ".join(f"reel {reel} at {windows[reel].index(column)}" for reel, column in columns.items())
-        want = f"stops whose windows are the board: {reels}"
-        got = ", ".join(f"reel {reel} at {drop.stops[reel]}" for reel in columns)
-        as_told = fault(belief, "stops", "integrity", index, "drop", what="stops", want=want, got=got, assumption="ALL-2")
-        return [_first_board(play, as_told, index, drop, drop.symbols), by_stops]
-    as_told = fault(belief, "board_stops", "integrity", index, where, what="symbols", want=want, got=got, assumption="ALL-2")
-    as_told = _first_board(play, as_told, index, drop, drop.symbols)
-    if [owed[:4] for owed in as_told.owed] != [owed[:4] for owed in by_stops.owed]:
-        as_told = raise_to_money(as_told, len(belief.findings))
-    return [by_stops, as_told]
+    found: list[LinesBelief] = []
+    for after, shown in shown_boards(tables, belief, belief.strip_set, index, drop):
+        each = _first_board(play, after, index, drop, shown.board, passed_over=shown.passed_over)
+        if shown.is_against_stops and [owed[:4] for owed in each.owed] != [owed[:4] for owed in found[0].owed]:
+            each = raise_to_money(each, len(belief.findings))
+        found.append(each)
+    return found
 
 
 def _check_form(belief: LinesBelief, index: int, drop: Drop) -> LinesBelief:
@@ -65,16 +47,6 @@ def _without_board(tables: LinesTables, belief: LinesBelief, index: int, drop: D
     want = f"{tables.cell_count} cells"
     told = fault(belief, "board_shape", "integrity", index, "drop", what="board", want=want, got=got)
     return told._replace(phase="rest", told="spin", is_over=not belief.spin or belief.left == 0)
-
-
-def _cells(cells: list[int]) -> str:
-    named = ", ".join(map(str, cells[:CELLS_NAMED_MAX]))
-    more = f" and {len(cells) - CELLS_NAMED_MAX} more" if len(cells) > CELLS_NAMED_MAX else ""
-    return f"cell{'s' if len(cells) > 1 else ''} {named}{more}"
-
-
-def _names(tables: LinesTables, board: tuple[int, ...], cells: list[int]) -> str:
-    return ", ".join(tables.symbol_name(board[cell]) for cell in cells[:CELLS_NAMED_MAX])
 
 
 def _moon_text(tables: LinesTables, moon: int) -> str:
@@ -128,7 +100,9 @@ def _value_fault(tables: LinesTables, belief: LinesBelief, index: int, drop: Dro
     got = ", ".join(str(drop.values[cell]) for cell in named)
     is_drawn = any(moons[cell] < 0 for cell in bad)
     hung = None if is_drawn or not belief.spin else "MSP-5"
-    after = fault(belief, "moon_value", "integrity", index, f"drop, {_cells(bad)}", what="Moon value", want=want, got=got, assumption=hung)
+    after = fault(
+        belief, "moon_value", "integrity", index, f"drop, {cells_text(bad)}", what="Moon value", want=want, got=got, assumption=hung
+    )
     return after._replace(value_faults=(*belief.value_faults, len(belief.findings))) if is_drawn else after
 
 
@@ -234,7 +208,7 @@ def _note_board(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop
     got = ", ".join(_shown_text(tables, drop, cell) for cell in bad[:CELLS_NAMED_MAX])
     want = ", ".join(_moon_text(tables, moons[cell]) for cell in bad[:CELLS_NAMED_MAX])
     code, what = ("moon_held", "held Moons") if lost else ("respin_board", "symbols of a respin")
-    return fault(belief, code, "integrity", index, f"drop, {_cells(bad)}", what=what, want=want, got=got, assumption="MSP-5")
+    return fault(belief, code, "integrity", index, f"drop, {cells_text(bad)}", what=what, want=want, got=got, assumption="MSP-5")
 
 
 def _is_unpaid(belief: LinesBelief, told: Moons) -> bool:

@@ -4,9 +4,10 @@ from engines.game_events import CapHit, Prize, Win
 from replay.referee.amounts import win_amount
 from replay.referee.belief import fault, raise_to_money
 from replay.referee.hold_and_respin import possible_sums
-from replay.referee.lines_belief import LinesBelief, Owed, pay_out, with_value_faults_paid
+from replay.referee.lines_belief import LinesBelief, Owed, with_value_faults_paid
 from replay.referee.lines_tables import LinesRound
 from replay.referee.scatter_pays import pay_for_count
+from replay.referee.sums import cap_taken, pay_out
 from replay.verdict import Severity
 
 __all__ = ["after_prize", "after_win", "amount_of", "are_capped", "cap_hits", "paid_of", "prizes", "wins"]
@@ -148,18 +149,6 @@ def _is_moon_in_doubt(play: LinesRound, belief: LinesBelief, difference: int) ->
 def cap_hits(play: LinesRound, belief: LinesBelief, index: int, got: CapHit) -> list[LinesBelief]:
     """Return what may be believed after a `cap_hit` that is due: what follows is forfeited, the round ends."""
     assert belief.cap_due is not None
-    before, amount, left = belief.cap_due
     stopped = belief._replace(cap_due=None, owed=(), is_over=True, end="" if play.tables.is_cap_by_spin else "capped")
-    cut = got.uncapped_minor - got.awarded_minor
-    rooms = (left, max(play.cap_minor - got.total_before_minor, 0))
-    wanted = (("total_before_minor", (before,)), ("uncapped_minor", (amount,)), ("awarded_minor", rooms))
-    for name, allowed in wanted:
-        value = getattr(got, name)
-        if value not in allowed:
-            stopped = stopped._replace(end="maybe")
-            stopped = fault(stopped, "cap_hit", "money", index, "win cap", what=f"{name} of the win cap", want=allowed[0], got=value)
-            break
-    cuts = dict.fromkeys((amount - left, cut, amount - got.awarded_minor, *(amount - room for room in rooms)))
-    if len(stopped.findings) == len(belief.findings):
-        return [stopped._replace(cut=amount - left)]
-    return [stopped._replace(cut=each) for each in cuts]
+    after, cuts = cap_taken(play, stopped, index, got, belief.cap_due)
+    return [after._replace(cut=each, end="maybe" if len(after.findings) > len(belief.findings) else after.end) for each in cuts]

@@ -1,10 +1,10 @@
 """A spin of win lines and Moons from its start to its end: its number, the respins left, the trigger, what it adds up to."""
 
 from engines.game_events import FeatureEnded, FeatureTrigger, SpinEnded, SpinStarted
-from replay.referee.belief import fault, raise_to_money
+from replay.referee.belief import fault
 from replay.referee.lines_belief import LinesBelief
 from replay.referee.lines_tables import LinesRound
-from replay.referee.notebook import distinct_values
+from replay.referee.sums import spin_sums
 
 __all__ = ["after_spin", "feature_ends", "spin_ends", "spin_starts", "triggers", "with_respins"]
 
@@ -14,7 +14,7 @@ def spin_starts(play: LinesRound, belief: LinesBelief, index: int, got: SpinStar
     tables, spin = play.tables, belief.spin
     left = 0 if not spin else got.spins_left if belief.left is None else belief.left - 1
     right = belief.left_right - 1 if spin else 0
-    after = belief._replace(phase="drop", left=left, left_right=right, won=0, added=0, cut=0, strip_set=tables.base_set)
+    after = belief._replace(phase="drop", left=left, left_right=right, won_minor=0, added=0, cut=0, strip_set=tables.base_set)
     wanted: tuple[tuple[str, object], ...] = (
         ("spin_index", spin),
         ("part", "respin" if spin else "base"),
@@ -51,7 +51,7 @@ def spin_starts(play: LinesRound, belief: LinesBelief, index: int, got: SpinStar
     if spin and ahead > 0:
         missing = fault(belief, "spin_missing", "integrity", index, "spin_started", what="spin index", want=spin, got=got.spin_index)
         missing = missing._replace(spin=got.spin_index, left=got.spins_left, left_right=got.spins_left, total=None, unseen=-1)
-        found.append(missing._replace(phase="drop", won=0, added=0, cut=0))
+        found.append(missing._replace(phase="drop", won_minor=0, added=0, cut=0))
     return found
 
 
@@ -89,30 +89,9 @@ def triggers(play: LinesRound, belief: LinesBelief, index: int, got: FeatureTrig
 def spin_ends(play: LinesRound, belief: LinesBelief, index: int, got: SpinEnded) -> list[LinesBelief]:
     """Return what may be believed after `spin_ended`: each amount follows from the recorded or the right ones before it."""
     after = belief
-    where = "spin_ended"
-    if got.spin_multiplier != 1:
-        what = "multiplier of the spin's win"
-        after = fault(after, "spin_multiplier", "integrity", index, where, what=what, want=1, got=got.spin_multiplier)
-    if got.cut_minor != belief.cut:
-        after = fault(after, "cut", "money", index, where, what="cut in minor units", want=belief.cut, got=got.cut_minor)
-    right = belief.added - belief.cut
-    multiplied = right + belief.won * (got.spin_multiplier - 1)
-    awards = distinct_values((right, belief.added - got.cut_minor, multiplied))
-    if got.award_minor not in awards:
-        after = fault(after, "award", "money", index, where, what="award in minor units", want=right, got=got.award_minor)
-        awards = distinct_values((*awards, got.award_minor))
-    elif got.award_minor == multiplied != right:
-        after = raise_to_money(after, len(belief.findings))
     if got.meter:
-        after = fault(after, "meter", "integrity", index, where, what="meter", want=0, got=got.meter)
-    if belief.total is None:
-        return [after_spin(after, got.award_minor, got.total_minor)]
-    fitting = [award for award in (got.award_minor, *awards) if belief.total + award == got.total_minor]
-    if fitting:
-        return [after_spin(after, fitting[0], got.total_minor)]
-    want = belief.total + got.award_minor
-    after = fault(after, "total", "money", index, where, what="total of the round in minor units", want=want, got=got.total_minor)
-    return [after_spin(after, got.award_minor, total) for total in (got.total_minor, want)]
+        after = fault(after, "meter", "integrity", index, "spin_ended", what="meter", want=0, got=got.meter)
+    return [after_spin(each, award, total) for each, award, total in spin_sums(after, index, got)]
 
 
 def after_spin(belief: LinesBelief, award: int, total: int | None) -> LinesBelief:

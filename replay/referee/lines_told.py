@@ -4,10 +4,11 @@ from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, Game
 from replay.referee.amounts import win_amount
 from replay.referee.belief import fault
 from replay.referee.hold_and_respin import moon_count
-from replay.referee.lines_belief import LinesBelief, pay_out
+from replay.referee.lines_belief import LinesBelief
 from replay.referee.lines_doubt import lacking
 from replay.referee.lines_spin import feature_ends, spin_ends, with_respins
 from replay.referee.lines_tables import LinesRound
+from replay.referee.sums import pay_out
 
 __all__ = ["told_steps"]
 
@@ -30,7 +31,7 @@ def told_steps(play: LinesRound, belief: LinesBelief, read: int, index: int, eve
             ended = spin_ends(play, belief, index, event)
             return [(read + 1, each._replace(phase="start") if each.told else each) for each in ended]
         case SpinStarted() if not is_open:
-            return [(read + 1, belief._replace(phase="rest", won=0, added=0, cut=0))]
+            return [(read + 1, belief._replace(phase="rest", won_minor=0, added=0, cut=0))]
         case FeatureEnded() if not is_open:
             played = feature_ends(play, belief._replace(end="stopped"), index, event)
             return [(read + 1, each._replace(phase="start", end=belief.end)) for each in played]
