@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 __all__ = ["Belief", "least_explanations"]
 
 SLACKS = (1, 2)  # findings more than the best belief at the same event that one may have and still be followed
-WIDTH = 60  # beliefs followed at one event
+WIDTH, WIDTH_LOST = 60, 8  # beliefs followed at one event; where very many findings were made already
+LOST_FROM = 6  # findings from which on a record is so wrong that no finer explanation is looked for
 
 
 class Belief(Protocol):
@@ -39,7 +40,7 @@ def least_explanations(start: B, steps: Callable[[B, int], Iterable[tuple[int, B
     ends: list[B] = []
     for slack in SLACKS:
         ends = _ends(start, steps, is_end, length, slack)
-        if ends[0].cost[0] <= slack:  # none better was left out
+        if ends[0].cost[0] <= slack or ends[0].cost[0] >= LOST_FROM:  # none better was left out
             break
     return ends
 
@@ -54,7 +55,8 @@ def _ends(start: B, steps: Callable[[B, int], Iterable[tuple[int, B]]], is_end: 
         least: int | None = None  # findings of the best belief that gets past this event
         while layer:
             cost, _, belief = heappop(layer)
-            if least is not None and (cost[0] > least + slack or len(seen) >= WIDTH):
+            width = WIDTH if cost[0] < LOST_FROM else WIDTH_LOST
+            if least is not None and (cost[0] > least + slack or len(seen) >= width):
                 break
             key = belief.key()
             if key in seen:
