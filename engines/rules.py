@@ -165,6 +165,7 @@ class GameRules(_Part):
     """All that a kernel and a referee know of one version of a game."""
 
     reading_names: ClassVar[tuple[str, ...]] = ()  # those that the game's kernel and referee read, in their order
+    state_reading: ClassVar[str] = ""  # one under which, at value 1, the state in of a round says nothing
 
     game: Annotated[str, Field(pattern=f"^{GAME_ID}$")]
     version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
@@ -195,6 +196,10 @@ class GameRules(_Part):
     def first_state(self) -> dict[str, int]:
         """What an account's first round of the game starts from; empty where a game carries nothing from round to round."""
         return {}
+
+    def is_state(self, state: dict[str, int]) -> bool:
+        """Return whether an account can be in a state: exactly the fields of `first_state`, each in its range."""
+        return not state
 
     @property
     def choice_names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from ledger.errors import TreeBroken
 from ledger.merkle import audit_path, peak_places, root_of_peaks
 from ledger.store import LEAF_END, AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
 
-__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_texts", "read_node", "tree_size"]
+__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_states", "has_texts", "read_node", "tree_size"]
 
 _HASH_BYTES = 32
 _PAGE_ROUNDS = 500
@@ -46,7 +46,7 @@ class Dialect(NamedTuple):
     data: str
     listed: str
     unindexed: str
-    texts_tables: str
+    later_tables: str  # counts the tables of a name, which not every ledger has
     list_of: Callable[[Sequence[str]], Any]
 
 
@@ -94,7 +94,7 @@ class Statements:
             "page_topics": f"SELECT {event} {is_named_event} AND {text('topic')}{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
             "strays": _STRAYS,
-            "texts_tables": dialect.texts_tables,
+            "later_tables": dialect.later_tables,
             "text": f"SELECT {text('text_hash')}, {text('salt')}, {text('content')} FROM texts WHERE text_hash = ?",
             "repeat": f"SELECT round_id, {data('state')} FROM rounds JOIN stored_events ON originator_id = 'round/' || round_id "
             "AND originator_version = 1 WHERE idempotency_key = ? AND idempotency_key <> ''",
@@ -141,7 +141,12 @@ def read_node(cursor: Cursor, statements: Statements, level: int, node_index: in
 
 def has_texts(cursor: Cursor, statements: Statements) -> bool:
     """Return whether there is a table of texts: a ledger from before they were recorded has none until it needs one."""
-    return bool(cursor.execute(statements["texts_tables"]).fetchone()[0])
+    return bool(cursor.execute(statements["later_tables"], ("texts",)).fetchone()[0])
+
+
+def has_states(cursor: Cursor, statements: Statements) -> bool:
+    """Return whether there is a table of states: a ledger from before any game carried one has none until it needs one."""
+    return bool(cursor.execute(statements["later_tables"], ("states",)).fetchone()[0])
 
 
 class Nodes:
