@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from engines.game import EventBytes, Game
 from engines.rng import round_key
+from engines.rules import first_choices
 
 __all__ = ["PINNED_ROUNDS", "append_form", "pinned_digest"]
 
@@ -26,9 +27,9 @@ def pinned_digest(game: Game, mode: str, *, round_count: int = PINNED_ROUNDS) ->
     """
     total = hashlib.sha256()
     bet_minor = BET_STEPS * game.rules.bet.coins
-    state = dict.fromkeys(game.state_fields, 0)
+    state, choices = game.rules.first_state, first_choices(game.rules)
     for nonce in range(round_count):
-        outcome = game.play(round_key(PINNED_SEED, game.rules.game, "", nonce), mode, bet_minor, state, ())
+        outcome = game.play(round_key(PINNED_SEED, game.rules.game, "", nonce), mode, bet_minor, state, choices)
         state = outcome.state_out
         total.update(append_form(outcome.events))
     return total.hexdigest()

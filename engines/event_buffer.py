@@ -22,8 +22,10 @@ __all__ = [
     "FREE_SPINS",
     "HEAD_BASE",
     "HEAD_ENDED",
+    "HEAD_FIGURES",
     "HEAD_LENGTH",
     "HEAD_METER",
+    "HEAD_OWN",
     "HEAD_POSITION",
     "HEAD_SHORT",
     "HEAD_SPINS",
@@ -85,8 +87,10 @@ HEAD_SPINS = 5  # spins played beyond spin 0
 HEAD_TRIGGERS = 6  # features won in spin 0
 HEAD_STRIP_SET = 7  # of spin 0
 HEAD_METER = 8  # sections filled; 0 where a game has no meter
+HEAD_OWN = 9  # up to 7 integers that a game keeps while it plays a spin
 HEAD_STATE = 16  # state out, up to 16 integers
-HEAD_LENGTH = 32
+HEAD_FIGURES = 32  # up to 16 integers that simulations add up, as the game's FIGURES names them
+HEAD_LENGTH = 48
 
 # HEAD_ENDED: still going, or how the round ended.
 NOT_ENDED = 0

@@ -74,7 +74,8 @@ class Draw(NamedTuple):
 class Game:
     """One version of one game.
 
-    `kernel` is its `play_round`, `tables` its rules as integers, `module` the name of the module that holds both.
+    `kernel` is its `play_round`, `tables` its rules as integers. `figures`: what its rounds leave in the head for simulations
+    to add up, each with what the sum is shown per: `rounds`, `cost` (money in minor units) or the name of another figure.
     """
 
     def __init__(
@@ -86,10 +87,11 @@ class Game:
         fingerprint: str,
         state_fields: tuple[str, ...],
         draw_purposes: tuple[str, ...],
+        figures: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.rules, self.kernel, self.tables = rules, kernel, tables
         self.fingerprint = fingerprint
-        self.state_fields, self.draw_purposes = state_fields, draw_purposes
+        self.state_fields, self.draw_purposes, self.figures = state_fields, draw_purposes, figures
         self._compiled_round: CompiledRound | None = None
 
     @cached_property

@@ -31,6 +31,7 @@ GAMES: dict[str, str] = {
     "moonlight-princess": "moonlight_princess",
     "starlight-wins": "starlight_wins",
     "moon-spell": "moon_spell",
+    "moon-princess-stargazing": "moon_princess_stargazing",
 }
 
 
@@ -107,6 +108,7 @@ def game_of_rules(rules: GameRules) -> Game:
         fingerprint=engine_fingerprint(module.__name__, rules.rules_hash),
         state_fields=module.STATE_FIELDS,
         draw_purposes=module.DRAW_PURPOSES,
+        figures=getattr(module, "FIGURES", ()),
     )
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "check_pay_counts",
     "check_role_once",
     "check_weights",
+    "first_choices",
     "load_rules",
 ]
 
@@ -375,6 +376,11 @@ def check_weights(what: str, weights: Sequence[int], count: int) -> None:
     """Raise ValueError where weights are not `count` in number, or nothing can be drawn by them."""
     if len(weights) != count or sum(weights) < 1:
         raise ValueError(f"{what}: want {count} weights with a sum above 0")
+
+
+def first_choices(rules: GameRules) -> tuple[int, ...]:
+    """Return the choices of a round in which the first one is always taken; empty where a game asks nothing."""
+    return (0,) if rules.choice_names else ()
 
 
 def load_rules(path: Path) -> GameRules:

@@ -17,6 +17,7 @@ from engines.event_buffer import (
     CAPPED,
     HEAD_BASE,
     HEAD_ENDED,
+    HEAD_FIGURES,
     HEAD_SPINS,
     HEAD_STATE,
     HEAD_STRIP_SET,
@@ -28,7 +29,7 @@ from engines.event_buffer import (
 from engines.game import Game
 from engines.registry import game_of_rules
 from engines.rng import key_words, simulation_key, simulation_nonce
-from engines.rules import GameRules
+from engines.rules import GameRules, first_choices
 from engines.workers import start_worker
 
 __all__ = ["CHUNK_ROUNDS", "SUM_NAMES", "ReturnEstimate", "Sums", "estimate_return", "simulate"]
@@ -53,14 +54,16 @@ ROUNDS, WIN, BASE, SQUARED, HITS, TRIGGERS, CAPS, LIMITS, SPINS, MAX = range(SUM
 
 
 class Sums(NamedTuple):
-    """Sums over rounds: one row of SUM_NAMES for each stratum, and a histogram of wins.
+    """Sums over rounds: one row of SUM_NAMES for each stratum, a histogram of wins, and the figures of the game's own.
 
     A stratum is the strip set of spin 0, by its place in the rules file. histogram[0] counts rounds without a win,
-    histogram[k] those that won from 2^(k-2) up to below 2^(k-1) bets (k = 1: less than one bet).
+    histogram[k] those that won from 2^(k-2) up to below 2^(k-1) bets (k = 1: less than one bet). figures: in the order of
+    `Game.figures`, empty where a game has none.
     """
 
     strata: list[list[int]]
     histogram: list[int]
+    figures: list[int]
 
     def total(self, name: str) -> int:
         """Return a sum over all strata (the highest, for `win_minor_max`)."""
@@ -74,7 +77,8 @@ class Sums(NamedTuple):
             [max(a, b) if i == MAX else a + b for i, (a, b) in enumerate(zip(mine, theirs, strict=True))]
             for mine, theirs in zip(self.strata, other.strata, strict=True)
         ]
-        return Sums(strata, [a + b for a, b in zip(self.histogram, other.histogram, strict=True)])
+        histogram = [a + b for a, b in zip(self.histogram, other.histogram, strict=True)]
+        return Sums(strata, histogram, [a + b for a, b in zip(self.figures, other.figures, strict=True)])
 
 
 class ReturnEstimate(NamedTuple):
@@ -102,6 +106,7 @@ def _chunk_kernel(play_round: Callable[..., int]) -> Callable[..., int]:
         buffer: Any,
         sums: Any,
         histogram: Any,
+        figures: Any,
     ) -> int:
         head = buffer.head
         for index in range(first, end):
@@ -128,6 +133,8 @@ def _chunk_kernel(play_round: Callable[..., int]) -> Callable[..., int]:
                 reached *= 2
                 place += 1
             histogram[place] += 1
+            for i in range(len(figures)):
+                figures[i] += head[HEAD_FIGURES + i]
         return end
 
     return play_chunk
@@ -139,6 +146,7 @@ class _ChunkTask(NamedTuple):
     seed: bytes
     chunk: int
     round_count: int
+    choices: tuple[int, ...]
 
 
 @cache
@@ -160,29 +168,35 @@ def _play_chunk(task: _ChunkTask) -> Sums:
     key = numpy.array(key_words(simulation_key(task.seed, task.rules.game, task.mode, task.chunk)), dtype=numpy.int64)
     buffer, tables = arrays_of(game.new_buffer()), arrays_of(game.tables)
     readings = numpy.array(task.rules.reading_values(), dtype=numpy.int64)
-    state, choices = numpy.zeros(len(game.state_fields), dtype=numpy.int64), numpy.zeros(0, dtype=numpy.int64)
+    state = numpy.array([task.rules.first_state[name] for name in game.state_fields], dtype=numpy.int64)
+    choices, figures = numpy.array(task.choices, dtype=numpy.int64), numpy.zeros(len(game.figures), dtype=numpy.int64)
     nonce, sums = numpy.zeros(3, dtype=numpy.int64), numpy.zeros(STRATA_MAX * SUM_COUNT, dtype=numpy.int64)
     histogram = numpy.zeros(HISTOGRAM_LENGTH, dtype=numpy.int64)
     mode = task.rules.mode_index(task.mode)
     bet_minor = task.rules.bet.coins
     first = 0
     while first < task.round_count:
-        arguments = (tables, mode, bet_minor, readings, state, choices, nonce, buffer, sums, histogram)
+        arguments = (tables, mode, bet_minor, readings, state, choices, nonce, buffer, sums, histogram, figures)
         first = run(key, first, task.round_count, *arguments)
         if first < task.round_count:
             buffer = buffer._replace(events=numpy.zeros(2 * len(buffer.events), dtype=numpy.int64))
     rows = [sums[i * SUM_COUNT : (i + 1) * SUM_COUNT].tolist() for i in range(len(task.rules.strip_sets))]
-    return Sums(rows, histogram.tolist())
+    return Sums(rows, histogram.tolist(), figures.tolist())
 
 
-def simulate(rules: GameRules, mode: str, round_count: int, *, seed: bytes, job_count: int = 1) -> Iterator[Sums]:
+def simulate(
+    rules: GameRules, mode: str, round_count: int, *, seed: bytes, choices: tuple[int, ...] = (), job_count: int = 1
+) -> Iterator[Sums]:
     """Yield the sums of each chunk of `round_count` rounds in `mode` in the order of chunks, at a bet of one minor unit a coin.
 
-    seed: the simulation seed, any length. Raises KeyError for an unknown mode.
+    seed: the simulation seed, any length. choices: the choice that all rounds take, by its place in `rules.choice_names`;
+    the first one unless it is given. Raises KeyError for an unknown mode.
     """
     rules.mode_index(mode)
+    choices = choices or first_choices(rules)
     chunk_count = -(-round_count // CHUNK_ROUNDS)
-    tasks = [_ChunkTask(rules, mode, seed, chunk, min(CHUNK_ROUNDS, round_count - chunk * CHUNK_ROUNDS)) for chunk in range(chunk_count)]
+    counts = [min(CHUNK_ROUNDS, round_count - chunk * CHUNK_ROUNDS) for chunk in range(chunk_count)]
+    tasks = [_ChunkTask(rules, mode, seed, chunk, count, choices) for chunk, count in enumerate(counts)]
     if job_count <= 1 or chunk_count <= 1:
         yield from map(_play_chunk, tasks)
         return
