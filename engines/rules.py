@@ -198,9 +198,10 @@ class GameRules(_Part):
         """What an account's first round of the game starts from; empty where a game carries nothing from round to round."""
         return {}
 
-    def is_state(self, state: dict[str, int]) -> bool:
-        """Return whether an account can be in a state: exactly the fields of `first_state`, each in its range."""
-        return not state
+    @property
+    def states(self) -> tuple[dict[str, int], ...]:
+        """Every state that an account can be in between two rounds of the game."""
+        return (self.first_state,)
 
     @property
     def choice_names(self) -> tuple[str, ...]:

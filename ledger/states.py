@@ -23,4 +23,4 @@ def state_after(rules: GameRules, settlement: bytes | None) -> dict[str, int]:
     as another version may leave one, counts as none.
     """
     state: dict[str, int] = json.loads(settlement)["state_out"] if settlement is not None else {}
-    return state if rules.is_state(state) else rules.first_state
+    return state if state in rules.states else rules.first_state

@@ -232,6 +232,9 @@ class Store(Protocol):
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""
 
+    def streams_before(self, account_ref: str, game: str, leaf_end: int) -> list[str]:
+        """Return the streams of the last few rounds of an account and game that were gone on with before a leaf, the last one first."""
+
     def stream_events(self, stream: str) -> list[EventRow]:
         """Return the events of a stream in order."""
 

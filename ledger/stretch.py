@@ -75,8 +75,9 @@ def folded_events(
 ) -> list[tuple[int, dict[str, Any]]] | None:
     """Return place and values of the events that something follows from; None where the form of any event is wrong.
 
-    Something follows from lifecycle events, from a choice that is offered and from whatever a stream begins with. What `agreeing_values` and `has_its_fields`
-    say of one event is said here of many. known: short events that were right before, which come again byte for byte.
+    Something follows from lifecycle events, from a choice that is offered and from whatever a stream begins with. What
+    `agreeing_values` and `has_its_fields` say of one event is said here of many. known: short events that were right before, which
+    come again byte for byte.
     """
     if len(known) > _KNOWN_MAX:
         known.clear()

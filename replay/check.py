@@ -14,8 +14,11 @@ from engines.canonical import RecordedEvent, canonical_json
 from engines.game_events import GAME_EVENTS, GameEvent
 from engines.rules import GameRules
 from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved, RoundOpened, RoundSettled
-from replay.reconcile import AccountFact, bet_is_allowed, check_digests, cost_options, reconcile_account, reconcile_round, win_options
+from replay.choices import ChoiceOrder, check_choices
+from replay.reconcile import AccountFact, check_digests, cost_options, reconcile_account, reconcile_round, win_options
 from replay.referee.walk import RoundTotals, RoundWalk, walk_round
+from replay.states import LeftState, carried_finding
+from replay.terms import PlayTerms, other_terms, recorded_terms, terms_findings
 from replay.verdict import Check, CheckName, Finding
 
 __all__ = [
@@ -36,7 +39,7 @@ ACCOUNT_PREFIX = "account/"
 FOUND_MAX = 60
 # Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
 KINDS_PASSED_OVER = frozenset(
-    {"choice_made", "round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
+    {"round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
 )
 # A value of the right type outside its range: the event can still be walked.
 VALUE_ERRORS = frozenset(
@@ -80,13 +83,18 @@ class ExportLine(NamedTuple):
 
 
 class RoundCheck(NamedTuple):
-    """What was found in one round; `opened` and `settled` are None where the file has no such event."""
+    """What was found in one round; `opened` and `settled` are None where the file has no such event.
+
+    `terms` are what the round was played for and from, None where it was not walked; `order` what it says of choices.
+    """
 
     round_id: str
     findings: list[Finding]
     checks: list[Check]
     opened: RoundOpened | None
     settled: RoundSettled | None
+    order: ChoiceOrder
+    terms: PlayTerms | None
 
 
 class StreamFinding(NamedTuple):
@@ -227,6 +235,7 @@ def check_rounds(lines: Iterable[str], rules_for: RulesFor) -> FileCheck:
     }
     passes = [_RoundPass(stream, rules_for, followed, is_file=True) for stream in streams if stream.name.startswith(ROUND_PREFIX)]
     by_stream = _check_accounts(streams, passes, followed)
+    _check_states(passes, followed)
     others = [
         StreamFinding(stream.name, finding) for stream in streams if not stream.name.startswith(ROUND_PREFIX) for finding in stream.findings
     ]
@@ -256,6 +265,40 @@ def _check_accounts(streams: list[_Stream], passes: list["_RoundPass"], followed
     return others
 
 
+def _check_states(passes: list["_RoundPass"], followed: set[str]) -> None:
+    """Follow the states of each account and game over its rounds, in the order of time, and give findings to the passes.
+
+    Where the file does not hold the account from its opening on, a round between two may be missing, and before the first.
+    """
+    left: dict[tuple[str, str], LeftState] = {}
+    placed = [each for each in passes if each.opened is not None and each.rules is not None]
+    for each in sorted(placed, key=lambda each: (each.stream.lines[0].recorded_at, each.stream.lines[0].line)):
+        assert each.opened is not None
+        assert each.rules is not None
+        account = each.opened[1].account_ref
+        place = account, each.opened[1].game
+        if account in followed:
+            each.add_carried(carried_finding(each.round_id, each.opened, left.get(place), each.rules))
+        elif place in left:
+            note = "; or a round between the two is not in the file"
+            found = carried_finding(each.round_id, each.opened, left[place], each.rules, severity="completeness", note=note)
+            each.add_carried(found)
+        if each.settled is not None:
+            left[place] = LeftState(each.round_id, (each.settled[1].state_out, *each.walk.totals.state_out))
+
+
+class _Judged(NamedTuple):
+    """A round under certain terms: the referee's walk, and what is wrong with its opening and settlement."""
+
+    terms: PlayTerms
+    walk: RoundWalk
+    totals: list[Finding]
+
+
+def _fault_count(judged: _Judged) -> int:
+    return sum(finding.severity != "warning" for finding in (*judged.walk.findings, *judged.totals))
+
+
 class _RoundPass:
     """One round on its way through the checks."""
 
@@ -267,14 +310,15 @@ class _RoundPass:
         self.settled: tuple[int, RoundSettled] | None = stream.first(RoundSettled)
         self.reason = ""  # why referee and totals are not run
         self.walk = RoundWalk([], RoundTotals((), (), (), ()))
+        self.terms: PlayTerms | None = None
+        self._order = check_choices([(line.event_index, event) for line, event in stream.events])
         self.rules: GameRules | None = None
         self.totals: list[Finding] = []
         self._form = stream.broken
         self._find_rules(rules_for)
         if self.rules is not None and self.opened is not None:
-            self._walk(self.rules, self.opened[1])
             is_alone = self.opened[1].account_ref not in followed and not self._is_interrupted()
-            self.add_totals(reconcile_round(self.opened, self.settled, self.walk.totals, self.rules, is_balance_shown=is_alone))
+            self._walk(self.rules, self.opened, is_alone=is_alone)
 
     def _find_rules(self, rules_for: RulesFor) -> None:
         if self.opened is None:
@@ -291,17 +335,27 @@ class _RoundPass:
     def _is_interrupted(self) -> bool:
         return any(line.kind in ("round_interrupted", "round_resumed") for line in self.stream.lines)
 
-    def _walk(self, rules: GameRules, opened: RoundOpened) -> None:
-        """Walk the round by its mode and bet; where its cost contradicts them also by those that the cost tells."""
+    def _walk(self, rules: GameRules, opened: tuple[int, RoundOpened], *, is_alone: bool) -> None:
+        """Walk the round by its terms as recorded, and by others where these contradict each other or what came of them."""
         events: list[tuple[int, GameEvent]] = [(line.event_index, event) for line, event in self.stream.events if event.kind in GAME_EVENTS]  # type: ignore[misc]
         if self.is_file and self.settled is None:
             ends = [place for place, (_, event) in enumerate(events) if event.kind == "spin_ended"]
             events = events[: ends[-1] + 1] if ends else []  # the spin that the file ends in is not to be judged
-        walks = [
-            walk_round(events, rules, mode=mode, bet_minor=bet, is_complete=self.settled is not None)
-            for mode, bet in _modes_and_bets(rules, opened)
-        ]
-        self.walk = min(walks, key=lambda walk: sum(finding.severity != "warning" for finding in walk.findings))
+
+        def judged(terms: PlayTerms) -> _Judged:
+            walk = walk_round(events, rules, is_complete=self.settled is not None, **terms._asdict())
+            return _Judged(terms, walk, reconcile_round(opened, self.settled, walk.totals, rules, is_balance_shown=is_alone))
+
+        order = self._order
+        best = min(map(judged, recorded_terms(rules, opened[1], order)), key=_fault_count)
+        if _fault_count(best):
+            others = map(judged, other_terms(rules, opened[1], order, best.terms))
+            best = min((best, *others), key=lambda each: _fault_count(each) + (each is not best))
+        self.walk, self.terms = best.walk, best.terms
+        self.add_totals(best.totals)
+        self.add_totals(terms_findings(rules, opened, order, best.terms))
+        named = {finding.event_index for finding in best.walk.findings}
+        self.add_totals([finding for finding, about in order.findings if not named & about])
 
     def cut_finding(self) -> list[Finding]:
         """Return one finding where a file ends before the round's settlement."""
@@ -315,6 +369,12 @@ class _RoundPass:
     def add_totals(self, findings: list[Finding]) -> None:
         """Add findings of the totals; those about an event whose form is wrong are of the same cause."""
         self.totals += [finding for finding in findings if finding.event_index not in self._form]
+
+    def add_carried(self, finding: Finding | None) -> None:
+        """Add a finding about the state that the round before left; what the round itself says of its state in is of the same cause."""
+        if finding is not None:
+            self.totals = [each for each in self.totals if each.code != "state_in"]
+            self.add_totals([finding])
 
     def account_facts(self) -> list[tuple[int, int, AccountFact]]:
         """Return what the round did to its account, each with when it was recorded and its line."""
@@ -346,9 +406,8 @@ class _RoundPass:
             *self._own_checks(by_referee),
             Check(NOT_SHOWN[3][0], "not_shown", NOT_SHOWN[3][1]),
         ]
-        return RoundCheck(
-            self.round_id, findings, checks, self.opened[1] if self.opened else None, self.settled[1] if self.settled else None
-        )
+        opened, settled = self.opened[1] if self.opened else None, self.settled[1] if self.settled else None
+        return RoundCheck(self.round_id, findings, checks, opened, settled, self._order, self.terms)
 
     def _own_checks(self, by_referee: list[Finding]) -> list[Check]:
         form = self.stream.findings
@@ -412,25 +471,23 @@ def _check(name: CheckName, findings: list[Finding], reason: str, passed: str) -
     return Check(name, "pass", passed)
 
 
-def _modes_and_bets(rules: GameRules, opened: RoundOpened) -> list[tuple[str, int]]:
-    """Return mode and bet as recorded and, where the cost contradicts them, every pair that the cost agrees with."""
-    found = [(opened.mode, opened.bet_minor)]
-    is_known = rules.mode(opened.mode) is not None
-    if is_known and bet_is_allowed(rules, opened.bet_minor) and rules.cost_minor(opened.mode, opened.bet_minor) == opened.cost_minor:
-        return found
-    for mode in rules.modes:
-        bet, rest = divmod(opened.cost_minor * 100, mode.cost_x100)
-        if rest == 0 and bet_is_allowed(rules, bet) and (mode.name == opened.mode or bet == opened.bet_minor or not is_known):
-            found.append((mode.name, bet))
-    return found
-
-
-def check_stream(stream: str, lines: list[ExportLine], rules_for: RulesFor, *, is_balance_shown: bool) -> RoundCheck:
+def check_stream(
+    stream: str,
+    lines: list[ExportLine],
+    rules_for: RulesFor,
+    *,
+    is_balance_shown: bool,
+    carried: Callable[[RoundOpened, GameRules], Finding | None] | None = None,
+) -> RoundCheck:
     """Return what the referee and the totals find in one round's stream; see `check_rounds`.
 
     `is_balance_shown` is False where other events moved the account meanwhile, or somebody follows the whole account.
+    `carried`, where given, says what is wrong with the state that the round starts from.
     """
     parsed = _Stream(stream, lines)
     opened = parsed.first(RoundOpened)
     followed = set() if is_balance_shown or opened is None else {opened[1].account_ref}
-    return _RoundPass(parsed, rules_for, followed).result()
+    found = _RoundPass(parsed, rules_for, followed)
+    if carried is not None and found.opened is not None and found.rules is not None:
+        found.add_carried(carried(found.opened[1], found.rules))
+    return found.result()

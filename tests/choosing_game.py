@@ -27,9 +27,10 @@ class _ChoosingRules(Rules):
         """Return what an account starts from."""
         return {"place": 1}
 
-    def is_state(self, state: dict[str, int]) -> bool:
-        """Return whether an account can be in a state."""
-        return list(state) == ["place"] and 0 <= state["place"] < STATES
+    @property
+    def states(self) -> tuple[dict[str, int], ...]:
+        """Return all that an account can be in."""
+        return tuple({"place": place} for place in range(STATES))
 
 
 class ChoosingGame:

@@ -162,9 +162,10 @@ class Rules(GameRules):
         """The active princess that an account starts with, by her place in `powers`."""
         return {"princess": self.choice_names.index(self.princess_order.princesses[0])}
 
-    def is_state(self, state: dict[str, int]) -> bool:
-        """Return whether a state names an active princess and nothing else."""
-        return list(state) == ["princess"] and 0 <= state["princess"] < len(self.powers)
+    @property
+    def states(self) -> tuple[dict[str, int], ...]:
+        """Each princess as the active one."""
+        return tuple({"princess": princess} for princess in range(len(self.powers)))
 
     def weights_of(self, part: str, princess: int) -> tuple[int, ...]:
         """Return the weights of a princess's sizes in `base` (Resonances included) or `free`."""
