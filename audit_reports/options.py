@@ -32,6 +32,7 @@ __all__ = [
     "check_file_name",
     "check_game_known",
     "check_place",
+    "chosen_choices",
     "chosen_rules",
     "history_path",
     "job_count",
@@ -206,6 +207,16 @@ def parse_span(since: str, until: str, zone: str) -> Span:
     if span.since_us is not None and span.until_us is not None and span.since_us > span.until_us:
         raise UsageError("--until", f"a time after --since {since}", until)
     return span
+
+
+def chosen_choices(rules: "GameRules", choice: str) -> tuple[int, ...]:
+    """Return the choice of this name as rounds take it, the first one where none is named; raises UsageError."""
+    names = rules.choice_names
+    if not names and choice:
+        raise UsageError("--choice", f"none, as a round of {rules.game} waits for no choice", choice)
+    if choice and choice not in names:
+        raise UsageError("--choice", f"one of {', '.join(names)}", choice)
+    return (names.index(choice) if choice else 0,) if names else ()
 
 
 def job_count(jobs: int) -> int:

@@ -32,7 +32,8 @@ from ledger.rounds import RoundLedger  # noqa: E402
 
 GAME = "moonlight-princess"
 BLOCKS = 1_000_000
-BLOCK_LIMITS = {"moonlight-princess": 14, "starlight-wins": 14, "moon-spell": 8}  # of a base round with full events
+# A base round with full events, in blocks.
+BLOCK_LIMITS = {"moonlight-princess": 14, "starlight-wins": 14, "moon-spell": 8, "moon-princess-stargazing": 24}
 IMPORTS = "import typer, pydantic, eventsourcing.application, eventsourcing.sqlite"
 VERIFY = "import sys; from audit_reports.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from audit_reports.options import GameOption, JsonOption, RulesOption, UsageError, chosen_rules, job_count, parse_count
+from audit_reports.options import GameOption, JsonOption, RulesOption, UsageError, chosen_choices, chosen_rules, job_count, parse_count
 from audit_reports.output import follow, note, print_json, print_line
 
 __all__ = ["MissingExtraError", "register"]
@@ -40,6 +40,7 @@ def simulate(
     mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
     rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1e6",
     seed: Annotated[str, typer.Option("--seed", help="Simulation seed in hex; fresh unless named, and printed.")] = "",
+    choice: Annotated[str, typer.Option("--choice", help="Where a round waits for a choice, the one that all take; else the first.")] = "",
     jobs: Annotated[int, typer.Option("--jobs", help="Worker processes; 0 is one for each core. The sums do not depend on it.")] = 0,
     rules: RulesOption = "",
     as_json: JsonOption = False,
@@ -57,6 +58,7 @@ def simulate(
 
     chosen = chosen_rules(game, rules)
     check_mode(chosen, mode)
+    choices = chosen_choices(chosen, choice)
     jobs = job_count(jobs)
     count = parse_count(rounds, "--rounds")
     seed_bytes = _seed(seed)
@@ -69,11 +71,13 @@ def simulate(
         note("compiling the kernels, once: some 15 seconds")
     started = time.perf_counter()
     total: Sums | None = None
-    chunks = run(chosen, mode, count, seed=seed_bytes, job_count=jobs)
+    chunks = run(chosen, mode, count, seed=seed_bytes, choices=choices, job_count=jobs)
     for sums in follow(chunks, what=f"chunks of {CHUNK_ROUNDS} rounds", total=-(-count // CHUNK_ROUNDS)):
         total = sums if total is None else total.plus(sums)
     assert total is not None
     facts = _facts(chosen, mode, total, seed_bytes, time.perf_counter() - started)
+    if choices:
+        facts["choice"] = chosen.choice_names[choices[0]]
     if as_json:
         print_json(facts)
     else:
@@ -105,6 +109,20 @@ def _stratum(rules: Any, place: int, row: dict[str, int]) -> dict[str, Any]:
         "win_bets_sd": sqrt(spread),
         "hit_frequency": row["hits"] / count,
     }
+
+
+def _figures(rules: Any, mode: str, sums: Any) -> dict[str, Any]:
+    """Return the figures of the game's own with what each sum is divided by, and those of money as shares of the RTP."""
+    from engines.registry import game_of_rules
+
+    figures = dict(game_of_rules(rules).figures)
+    found = dict(zip(figures, sums.figures, strict=True))
+    count = sums.total("rounds")
+    of = {**found, "rounds": count, "cost": count * rules.cost_minor(mode, rules.bet.coins)}
+    rows = {name: {"sum": found[name], "per": per, "ratio": found[name] / of[per] if of[per] else None} for name, per in figures.items()}
+    shares = {"base": sums.total("base_win_minor") / of["cost"]}
+    shares |= {name.removesuffix("_win_minor"): row["ratio"] for name, row in rows.items() if row["per"] == "cost"}
+    return {"rtp_shares": shares, "figures": rows} if rows else {}
 
 
 def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dict[str, Any]:
@@ -139,12 +157,22 @@ def _facts(rules: Any, mode: str, sums: Any, seed: bytes, seconds: float) -> dic
         "win_bets_max": sums.total("win_minor_max") / bet,
         "strata": [_stratum(rules, place, dict(zip(SUM_NAMES, row, strict=True))) for place, row in enumerate(sums.strata) if row[0]],
         "histogram": sums.histogram,
+        **_figures(rules, mode, sums),
         "rounds_per_second": round(count / seconds),
     }
 
 
+def _figure_line(name: str, row: dict[str, Any]) -> str:
+    title = name.replace("_", " ")
+    if not row["sum"] or row["per"] != "rounds":
+        ratio = "" if row["ratio"] is None else f", {row['ratio']:.4f} for each of the {row['per'].replace('_', ' ')}"
+        return f"{title:<25} {row['sum']}{ratio}"
+    return f"{title:<25} {row['sum']}, once in {1 / row['ratio']:.1f} rounds"
+
+
 def _lines(facts: dict[str, Any]) -> list[str]:
     draft = " (draft rules)" if facts["rules_version"].startswith("0.") else ""
+    choice = f", choice {facts['choice']}" if "choice" in facts else ""
     rounds = f"{facts['rounds']} rounds, {facts['rounds_per_second']} a second"
     if facts["rtp_low"] is None:
         too_few = facts["rounds"] < INTERVAL_ROUNDS_MIN
@@ -152,7 +180,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     else:
         interval = f"{facts['confidence']:.0%} interval {facts['rtp_low']:.4%} to {facts['rtp_high']:.4%} (normal approximation)"
     lines = [
-        f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}: {rounds}",
+        f"{facts['game']} {facts['rules_version']}{draft}, {facts['mode']}{choice}: {rounds}",
         f"RTP observed    {facts['rtp_observed']:.4%}, {interval}",
         *([f"RTP exact       {float(Fraction(facts['rtp_exact'])):.6%}"] if facts["rtp_exact"] else []),
         f"hit frequency   {facts['hit_frequency']:.2%}",
@@ -168,4 +196,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             f"strip set {row['strip_set']:<5} {row['rounds']} rounds, {row['win_bets_mean']:.4f} bets a round"
             f" ({row['base_win_bets_mean']:.4f} without features), sd {row['win_bets_sd']:.2f}, hits {row['hit_frequency']:.2%}"
         )
+    if "figures" in facts:
+        lines.append("shares of RTP   " + ", ".join(f"{part} {share:.4%}" for part, share in facts["rtp_shares"].items()))
+        lines += [_figure_line(name, row) for name, row in facts["figures"].items() if row["per"] != "cost"]
     return [*lines, f"seed            {facts['seed']}"]
