@@ -1,12 +1,12 @@
 """What the referee looks up in the rules of every game, laid out once for all rounds that are played by them."""
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from engines.rules import GameRules
 from replay.referee.falling import Board, reel_numbers, window
 
-__all__ = ["GameTables", "kept_tables"]
+__all__ = ["BetRound", "GameTables", "kept_tables"]
 
 TABLES_MAX = 64
 
@@ -33,6 +33,8 @@ class GameTables:
             for strips in self.strips
         )
         self.readings = {reading.name: reading.value for reading in rules.readings}
+        self.is_cap_by_spin = self.readings["ALL-1"] == 2
+        self.is_capped = True
 
     def symbol_of_role(self, role: str) -> int:
         """Return the first symbol of a role; StopIteration where there is none."""
@@ -66,6 +68,16 @@ class GameTables:
 
 R = TypeVar("R", bound=GameRules)
 T = TypeVar("T", bound=GameTables)
+
+
+class BetRound(Generic[T]):
+    """The tables with the bet of one round and its win cap, in minor units."""
+
+    def __init__(self, tables: T, mode: str, bet_minor: int) -> None:
+        self.tables, self.bet_minor = tables, bet_minor
+        self.cap_minor = tables.cap_minor(mode, bet_minor)
+
+
 _KEPT: dict[int, GameTables] = {}
 
 

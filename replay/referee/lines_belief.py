@@ -1,14 +1,12 @@
 """A belief about a round of win lines and Moons: where it stands, what is owed next, what has been paid."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from replay.referee.amounts import cap_award
+from replay.referee.belief import raise_to_money
 from replay.referee.lines import LineWin
-from replay.referee.lines_tables import LinesRound
-from replay.referee.notebook import note
-from replay.verdict import Finding, Severity
+from replay.verdict import Finding
 
-__all__ = ["UNKNOWN_VALUE", "Owed", "RoundBelief", "fault", "pay_out", "raise_to_money", "wanted_kind", "with_value_faults_paid"]
+__all__ = ["UNKNOWN_VALUE", "LinesBelief", "Owed", "wanted_kind", "with_value_faults_paid"]
 
 UNKNOWN_VALUE = -1  # of a Moon whose value no board tells
 
@@ -23,7 +21,7 @@ class Owed(NamedTuple):
     win: LineWin | None = None
 
 
-class RoundBelief(NamedTuple):
+class LinesBelief(NamedTuple):
     """What is believed of a round after some of its events; money in minor units."""
 
     moons: tuple[int, ...]  # the values of the Moons that lie, by cell; 0 for none
@@ -42,7 +40,7 @@ class RoundBelief(NamedTuple):
     goes_on: bool = False  # a bonus that should be over is played on, which is reported
     owed: tuple[Owed, ...] = ()
     cap_due: tuple[int, int, int] | None = None  # total before, amount, what the cap leaves of it
-    won: int = 0  # of `added`, by line wins
+    won_minor: int = 0  # of `added`, by line wins
     added: int = 0  # by the spin, uncut
     cut: int = 0
     total: int | None = 0  # before the spin; None after a missing one
@@ -67,55 +65,14 @@ class RoundBelief(NamedTuple):
         return self[:-2]
 
 
-def fault(
-    belief: RoundBelief,
-    code: str,
-    severity: Severity,
-    index: int,
-    where: str,
-    *,
-    what: str,
-    want: object,
-    got: object,
-    assumption: str | None = None,
-    **changes: Any,
-) -> RoundBelief:
-    """Return a belief with one finding more and with `changes`."""
-    found = note(code, severity, index, belief.spin, where, what=what, want=want, got=got, assumption=assumption)
-    return belief._replace(findings=(*belief.findings, found), **changes)
-
-
-def raise_to_money(belief: RoundBelief, number: int) -> RoundBelief:
-    """Return a belief whose finding `number`, if there is such, is about money."""
-    if not 0 <= number < len(belief.findings):
-        return belief
-    findings = list(belief.findings)
-    findings[number] = findings[number]._replace(severity="money")
-    return belief._replace(findings=tuple(findings))
-
-
-def pay_out(play: LinesRound, belief: RoundBelief, amount: int, *, is_win: bool) -> RoundBelief:
-    """Return a belief after a win or prize of `amount`: the cap is due where it reaches or passes it."""
-    if amount <= 0:
-        return belief
-    due = None
-    if play.tables.is_capped and not belief.is_cap_ignored and belief.total is not None:
-        before = belief.added + (0 if play.tables.is_cap_by_spin else belief.total)
-        left = cap_award(before, amount, play.cap_minor)
-        due = None if left is None else (before, amount, left)
-    if belief.cap_fault >= 0:
-        belief = raise_to_money(belief, belief.cap_fault)
-    return belief._replace(added=belief.added + amount, won=belief.won + (amount if is_win else 0), cap_due=due)
-
-
-def with_value_faults_paid(belief: RoundBelief) -> RoundBelief:
+def with_value_faults_paid(belief: LinesBelief) -> LinesBelief:
     """Return a belief whose findings about Moons with no value of the table are about money."""
     for number in belief.value_faults:
         belief = raise_to_money(belief, number)
     return belief
 
 
-def wanted_kind(belief: RoundBelief) -> str:
+def wanted_kind(belief: LinesBelief) -> str:
     """Return the kind of the event that comes next, empty after the last."""
     if belief.phase == "rest":
         return "cap_hit" if belief.cap_due else belief.owed[0].kind if belief.owed else "spin_ended"

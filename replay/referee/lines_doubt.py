@@ -1,12 +1,14 @@
 """Where a round of win lines and Moons is not as the rules want: an event missing, one too many, or a game that went on from it."""
 
 from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
+from replay.referee.belief import fault, raise_to_money
 from replay.referee.hold_and_respin import moon_count
-from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money, wanted_kind, with_value_faults_paid
+from replay.referee.lines_belief import LinesBelief, Owed, wanted_kind, with_value_faults_paid
 from replay.referee.lines_drop import bonus_prizes
 from replay.referee.lines_pays import after_prize, after_win, amount_of, are_capped, paid_of
 from replay.referee.lines_spin import after_spin, with_respins
 from replay.referee.lines_tables import LinesRound
+from replay.referee.sums import pay_out
 from replay.verdict import Severity
 
 __all__ = ["lacking", "needless", "other_ends"]
@@ -14,7 +16,7 @@ __all__ = ["lacking", "needless", "other_ends"]
 Placed = tuple[int, GameEvent]
 
 
-def lacking(play: LinesRound, belief: RoundBelief, index: int, event: GameEvent | None) -> list[RoundBelief]:
+def lacking(play: LinesRound, belief: LinesBelief, index: int, event: GameEvent | None) -> list[LinesBelief]:
     """Return what may be believed where the event that is owed next is missing; `event` stands there instead, or nothing does."""
     kind = wanted_kind(belief)
     where = kind
@@ -47,19 +49,19 @@ def lacking(play: LinesRound, belief: RoundBelief, index: int, event: GameEvent 
     return [missing._replace(phase="done")]
 
 
-def _unpaid(play: LinesRound, belief: RoundBelief) -> RoundBelief:
+def _unpaid(play: LinesRound, belief: LinesBelief) -> LinesBelief:
     """Return a belief in which what is owed next was not paid either, which the last finding says."""
     paid = amount_of(play, belief.owed[0])
     after = belief._replace(owed=belief.owed[1:])
     return raise_to_money(after, len(after.findings) - 1) if paid else after
 
 
-def _without_spin(belief: RoundBelief, index: int, event: GameEvent | None) -> list[RoundBelief]:
+def _without_spin(belief: LinesBelief, index: int, event: GameEvent | None) -> list[LinesBelief]:
     if event is not None and not isinstance(event, FeatureEnded):
         missing = fault(belief, "spin_started_missing", "integrity", index, "", what="first event", want="spin_started", got=event.kind)
         left = 0 if not belief.spin or belief.left is None else belief.left - 1
         right = belief.left_right - 1 if belief.spin else 0
-        return [missing._replace(phase="drop", left=left, left_right=right, won=0, added=0, cut=0)]
+        return [missing._replace(phase="drop", left=left, left_right=right, won_minor=0, added=0, cut=0)]
     if not belief.spin:
         return [fault(belief, "spins_unplayed", "integrity", index, "", what="round", want="a spin", got="no game event", phase="done")]
     got = "the end of the round" if event is None else event.kind
@@ -69,7 +71,7 @@ def _without_spin(belief: RoundBelief, index: int, event: GameEvent | None) -> l
     return [stopped._replace(phase="feature", end="stopped"), stopped._replace(phase="done", end="stopped")]
 
 
-def _without_trigger(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
+def _without_trigger(play: LinesRound, belief: LinesBelief, index: int) -> list[LinesBelief]:
     tables, owed = play.tables, belief.owed[0]
     want = f"{tables.spins} respins again for {owed.moons} Moons" if belief.spin else f"hold_and_respin for {owed.moons} Moons"
     missing = fault(belief, "trigger_missing", "integrity", index, "trigger", what="feature", want=want, got="no feature_trigger")
@@ -91,7 +93,7 @@ def _without_trigger(play: LinesRound, belief: RoundBelief, index: int) -> list[
     return [with_respins(missing, tables.spins), withheld._replace(owed=tuple(cash)), withheld]
 
 
-def _without_cap(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
+def _without_cap(play: LinesRound, belief: LinesBelief, index: int) -> list[LinesBelief]:
     assert belief.cap_due is not None
     before, amount, left = belief.cap_due
     want = f"a cap_hit that awards {left} of {amount} on top of {before}"
@@ -103,7 +105,7 @@ def _without_cap(play: LinesRound, belief: RoundBelief, index: int) -> list[Roun
     return [taken, raise_to_money(ignored, number) if amount > left else ignored]
 
 
-def needless(play: LinesRound, belief: RoundBelief, placed: Placed, before: GameEvent | None, after: GameEvent | None) -> list[RoundBelief]:
+def needless(play: LinesRound, belief: LinesBelief, placed: Placed, before: GameEvent | None, after: GameEvent | None) -> list[LinesBelief]:
     """Return what may be believed where an event stands that nothing calls for: it is passed over, or the game went by it.
 
     `before` and `after` are its neighbours in the record. A belief that takes the rest of the round as it is told reads
@@ -128,13 +130,13 @@ def needless(play: LinesRound, belief: RoundBelief, placed: Placed, before: Game
     return [_misplaced(belief, placed, wanted_kind(belief) or "the end of the round")]
 
 
-def _misplaced(belief: RoundBelief, placed: Placed, want: str) -> RoundBelief:
+def _misplaced(belief: LinesBelief, placed: Placed, want: str) -> LinesBelief:
     index, event = placed
     got = f"{event.kind} at index {index}"
     return fault(belief, "event_order", "integrity", index, f"event {event.kind}", what="order", want=want, got=got)
 
 
-def _spin_too_many(belief: RoundBelief, index: int, event: SpinStarted) -> RoundBelief:
+def _spin_too_many(belief: LinesBelief, index: int, event: SpinStarted) -> LinesBelief:
     is_capped = belief.end == "capped"
     code, want = ("after_cap", "no spin after the cap") if is_capped else ("spin_unowed", "no spin more")
     got = f"a {event.part} played"
@@ -143,16 +145,16 @@ def _spin_too_many(belief: RoundBelief, index: int, event: SpinStarted) -> Round
     return found._replace(told="round", phase="start", is_cap_ignored=True, cap_fault=len(found.findings) - 1, end=end)
 
 
-def _past_the_cap(belief: RoundBelief, index: int, event: GameEvent) -> list[RoundBelief]:
+def _past_the_cap(belief: LinesBelief, index: int, event: GameEvent) -> list[LinesBelief]:
     """Return the beliefs that an event after the cap is passed over, and that the game went on after it: then it is read as told."""
     want = "only spin_ended and feature_ended after the cap"
     found = fault(belief, "after_cap", "integrity", index, "", what="event", want=want, got=event.kind, assumption="ALL-1")
     return [found, found._replace(told="round", is_cap_ignored=True, cap_fault=len(found.findings) - 1, end="maybe")]
 
 
-def _pay_too_many(play: LinesRound, belief: RoundBelief, index: int, event: Win | Prize) -> list[RoundBelief]:
+def _pay_too_many(play: LinesRound, belief: LinesBelief, index: int, event: Win | Prize) -> list[LinesBelief]:
     is_win = isinstance(event, Win)
-    every_rung: list[RoundBelief] = []
+    every_rung: list[LinesBelief] = []
     amount = event.win_minor if isinstance(event, Win) else event.prize_minor
     if isinstance(event, Win):
         owed = belief.owed[0].win if belief.owed else None
@@ -172,7 +174,7 @@ def _pay_too_many(play: LinesRound, belief: RoundBelief, index: int, event: Win 
     return [*every_rung, found, pay_out(play, paid, amount, is_win=is_win)]
 
 
-def _every_rung(play: LinesRound, belief: RoundBelief, index: int, event: Prize) -> list[RoundBelief]:
+def _every_rung(play: LinesRound, belief: LinesBelief, index: int, event: Prize) -> list[LinesBelief]:
     """Return the belief that the ladder is paid rung by rung, where a prize of its first rung stands and one prize at most is owed."""
     tables, owed, moons = play.tables, belief.owed, moon_count(belief.moons)
     rungs = tuple(Owed("prize", "ladder", pay, moons) for pay in tables.rungs_reached(moons))
@@ -189,7 +191,7 @@ def _every_rung(play: LinesRound, belief: RoundBelief, index: int, event: Prize)
     return [after_prize(play, found._replace(owed=rungs), amount)]
 
 
-def _trigger_too_many(play: LinesRound, belief: RoundBelief, index: int, event: FeatureTrigger) -> list[RoundBelief]:
+def _trigger_too_many(play: LinesRound, belief: LinesBelief, index: int, event: FeatureTrigger) -> list[LinesBelief]:
     moons = moon_count(belief.moons)
     want = f"none for {moons} Moons" if not belief.spin else "the end of the bonus" if belief.is_over else "none without a new Moon"
     got = f"{event.spins_awarded} respins for {event.count} Moons"
@@ -209,7 +211,7 @@ def _trigger_too_many(play: LinesRound, belief: RoundBelief, index: int, event: 
     return [found, paid_twice] if without_cash == belief.owed else [found, followed._replace(owed=without_cash), paid_twice]
 
 
-def _cap_too_many(play: LinesRound, belief: RoundBelief, index: int, event: CapHit) -> list[RoundBelief]:
+def _cap_too_many(play: LinesRound, belief: LinesBelief, index: int, event: CapHit) -> list[LinesBelief]:
     want, got = f"no cap_hit below {play.cap_minor}", f"cap_hit that awards {event.awarded_minor}"
     found = fault(belief, "cap_invented", "integrity", index, "win cap", what="win cap", want=want, got=got, assumption="ALL-1")
     cut = event.uncapped_minor - event.awarded_minor
@@ -218,7 +220,7 @@ def _cap_too_many(play: LinesRound, belief: RoundBelief, index: int, event: CapH
     return [found, stopped._replace(cut=cut, owed=(), is_over=True, end="maybe")]
 
 
-def _bonus_early(play: LinesRound, belief: RoundBelief, index: int) -> list[RoundBelief]:
+def _bonus_early(play: LinesRound, belief: LinesBelief, index: int) -> list[LinesBelief]:
     """Return the belief that the bonus ends with respins left; where only a reset would leave any, it is the reset that is missing.
 
     Where the rules leave none the bonus ends as it should, whatever a wrong counter says.
@@ -233,7 +235,7 @@ def _bonus_early(play: LinesRound, belief: RoundBelief, index: int) -> list[Roun
     return [early._replace(owed=prizes, is_over=True)]
 
 
-def other_ends(play: LinesRound, belief: RoundBelief, placed: Placed, start_index: int | None) -> list[RoundBelief]:
+def other_ends(play: LinesRound, belief: LinesBelief, placed: Placed, start_index: int | None) -> list[LinesBelief]:
     """Return the belief that a bonus ends at an event before it should, or is played on with the spin that starts at `start_index`.
 
     The event is read again. None where no spin starts.

@@ -3,51 +3,34 @@
 from collections.abc import Iterable
 
 from engines.game_events import Drop, FeatureTrigger, GameEvent
+from replay.referee.belief import fault, raise_to_money
+from replay.referee.first_board import CELLS_NAMED_MAX, cells_text, shown_boards
 from replay.referee.hold_and_respin import after_respin, cash_x100, moon_count
 from replay.referee.lines import line_wins
-from replay.referee.lines_belief import UNKNOWN_VALUE, Owed, RoundBelief, fault, raise_to_money
+from replay.referee.lines_belief import UNKNOWN_VALUE, LinesBelief, Owed
 from replay.referee.lines_tables import LinesRound, LinesTables
 
 __all__ = ["bonus_prizes", "first_drops", "respin_drops"]
 
-CELLS_NAMED_MAX = 6
 Moons = tuple[int, ...]
 
 
-def first_drops(play: LinesRound, belief: RoundBelief, index: int, drop: Drop) -> list[RoundBelief]:
+def first_drops(play: LinesRound, belief: LinesBelief, index: int, drop: Drop) -> list[LinesBelief]:
     """Return what may be believed after the drop of spin 0: its board as the stops show it, or as it is told."""
     tables = play.tables
     belief = _check_form(belief, index, drop)
     if not _is_shaped(tables, drop):
         return [_without_board(tables, belief, index, drop)]
-    if not tables.are_stops(belief.strip_set, drop.stops):
-        want = f"positions on the strips of set {tables.set_name(belief.strip_set)}"
-        told = fault(belief, "stops", "integrity", index, "drop", what="stops", want=want, got=list(drop.stops))
-        return [_first_board(play, told, index, drop, drop.symbols)]
-    shown = tables.board_at(belief.strip_set, drop.stops)
-    if shown == drop.symbols:
-        return [_first_board(play, belief, index, drop, shown)]
-    bad = [cell for cell, symbol in enumerate(shown) if symbol != drop.symbols[cell]]
-    want, got = (_names(tables, board, bad) for board in (shown, drop.symbols))
-    where = f"drop, {_cells(bad)}"
-    by_stops = fault(belief, "board_stops", "integrity", index, where, what="symbols", want=want, got=got, assumption="ALL-2")
-    by_stops = _first_board(play, by_stops, index, drop, shown, passed_over=bad)
-    windows, rows = tables.windows[belief.strip_set], tables.rows
-    columns = {cell // rows: drop.symbols[cell // rows * rows :][:rows] for cell in bad}
-    if all(column in windows[reel] for reel, column in columns.items()):
-        reels = ", ".join(f"reel {reel} at {windows[reel].index(column)}" for reel, column in columns.items())
-        want = f"stops whose windows are the board: {reels}"
-        got = ", ".join(f"reel {reel} at {drop.stops[reel]}" for reel in columns)
-        as_told = fault(belief, "stops", "integrity", index, "drop", what="stops", want=want, got=got, assumption="ALL-2")
-        return [_first_board(play, as_told, index, drop, drop.symbols), by_stops]
-    as_told = fault(belief, "board_stops", "integrity", index, where, what="symbols", want=want, got=got, assumption="ALL-2")
-    as_told = _first_board(play, as_told, index, drop, drop.symbols)
-    if [owed[:4] for owed in as_told.owed] != [owed[:4] for owed in by_stops.owed]:
-        as_told = raise_to_money(as_told, len(belief.findings))
-    return [by_stops, as_told]
+    found: list[LinesBelief] = []
+    for after, shown in shown_boards(tables, belief, belief.strip_set, index, drop):
+        each = _first_board(play, after, index, drop, shown.board, passed_over=shown.passed_over)
+        if shown.is_against_stops and [owed[:4] for owed in each.owed] != [owed[:4] for owed in found[0].owed]:
+            each = raise_to_money(each, len(belief.findings))
+        found.append(each)
+    return found
 
 
-def _check_form(belief: RoundBelief, index: int, drop: Drop) -> RoundBelief:
+def _check_form(belief: LinesBelief, index: int, drop: Drop) -> LinesBelief:
     if drop.drop_index:
         belief = fault(belief, "drop_index", "integrity", index, "drop", what="drop index", want=0, got=drop.drop_index)
     if drop.marks:
@@ -59,21 +42,11 @@ def _is_shaped(tables: LinesTables, drop: Drop) -> bool:
     return len(drop.symbols) == len(drop.values) == tables.cell_count
 
 
-def _without_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop) -> RoundBelief:
+def _without_board(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop) -> LinesBelief:
     got = f"{len(drop.symbols)} symbols and {len(drop.values)} values"
     want = f"{tables.cell_count} cells"
     told = fault(belief, "board_shape", "integrity", index, "drop", what="board", want=want, got=got)
     return told._replace(phase="rest", told="spin", is_over=not belief.spin or belief.left == 0)
-
-
-def _cells(cells: list[int]) -> str:
-    named = ", ".join(map(str, cells[:CELLS_NAMED_MAX]))
-    more = f" and {len(cells) - CELLS_NAMED_MAX} more" if len(cells) > CELLS_NAMED_MAX else ""
-    return f"cell{'s' if len(cells) > 1 else ''} {named}{more}"
-
-
-def _names(tables: LinesTables, board: tuple[int, ...], cells: list[int]) -> str:
-    return ", ".join(tables.symbol_name(board[cell]) for cell in cells[:CELLS_NAMED_MAX])
 
 
 def _moon_text(tables: LinesTables, moon: int) -> str:
@@ -89,8 +62,8 @@ def _shown_text(tables: LinesTables, drop: Drop, cell: int) -> str:
 
 
 def _first_board(
-    play: LinesRound, belief: RoundBelief, index: int, drop: Drop, board: tuple[int, ...], passed_over: Iterable[int] = ()
-) -> RoundBelief:
+    play: LinesRound, belief: LinesBelief, index: int, drop: Drop, board: tuple[int, ...], passed_over: Iterable[int] = ()
+) -> LinesBelief:
     """Return what is believed after spin 0 shows `board`; the values of the cells `passed_over` are of a cause that is told."""
     tables = play.tables
     moons = tables.no_values
@@ -119,7 +92,7 @@ def _first_board(
     return belief._replace(phase="rest", moons=moons, fresh=fresh, owed=tuple(owed), is_over=True)
 
 
-def _value_fault(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> RoundBelief:
+def _value_fault(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> LinesBelief:
     named = bad[:CELLS_NAMED_MAX]
     want = ", ".join("a value of the table" if moons[cell] < 0 else str(moons[cell]) for cell in named)
     if len(bad) > 1 and all(moons[cell] < 0 for cell in bad):
@@ -127,7 +100,9 @@ def _value_fault(tables: LinesTables, belief: RoundBelief, index: int, drop: Dro
     got = ", ".join(str(drop.values[cell]) for cell in named)
     is_drawn = any(moons[cell] < 0 for cell in bad)
     hung = None if is_drawn or not belief.spin else "MSP-5"
-    after = fault(belief, "moon_value", "integrity", index, f"drop, {_cells(bad)}", what="Moon value", want=want, got=got, assumption=hung)
+    after = fault(
+        belief, "moon_value", "integrity", index, f"drop, {cells_text(bad)}", what="Moon value", want=want, got=got, assumption=hung
+    )
     return after._replace(value_faults=(*belief.value_faults, len(belief.findings))) if is_drawn else after
 
 
@@ -138,8 +113,8 @@ def bonus_prizes(tables: LinesTables, moons: Moons, count: int, moons_at_trigger
 
 
 def respin_drops(
-    play: LinesRound, belief: RoundBelief, index: int, drop: Drop, ahead: list[GameEvent], *, is_plain: bool
-) -> list[RoundBelief]:
+    play: LinesRound, belief: LinesBelief, index: int, drop: Drop, ahead: list[GameEvent], *, is_plain: bool
+) -> list[LinesBelief]:
     """Return what may be believed after the drop of a respin: the Moons that are held and those that land.
 
     `ahead` are the events that follow: a board in doubt may be what they say. `is_plain`: as the rules want it or not at all.
@@ -156,7 +131,7 @@ def respin_drops(
         if _unlike(tables, drop, held):
             return []
         return _after_drop(play, belief, held)
-    found: list[RoundBelief] = []
+    found: list[LinesBelief] = []
     is_plausible = not _unlike(tables, drop, held)
     belief = belief._replace(shown_x100=sum(drop.values))
     for moons in _proposals(tables, belief, drop, held, told, ahead):
@@ -198,7 +173,7 @@ def _unlike(tables: LinesTables, drop: Drop, moons: Moons) -> list[int]:
     return bad
 
 
-def _proposals(tables: LinesTables, belief: RoundBelief, drop: Drop, held: Moons, told: Moons, ahead: list[GameEvent]) -> Iterable[Moons]:
+def _proposals(tables: LinesTables, belief: LinesBelief, drop: Drop, held: Moons, told: Moons, ahead: list[GameEvent]) -> Iterable[Moons]:
     """Return the boards that may really have lain there, the one that the rules want of the recorded first."""
     before = belief.moons
     allowed = tables.moon_values
@@ -223,7 +198,7 @@ def _proposals(tables: LinesTables, belief: RoundBelief, drop: Drop, held: Moons
     return dict.fromkeys([*boards, told])
 
 
-def _note_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> RoundBelief:
+def _note_board(tables: LinesTables, belief: LinesBelief, index: int, drop: Drop, moons: Moons, bad: list[int]) -> LinesBelief:
     """Return a belief with one finding about all cells that are not as they should be."""
     lost = [cell for cell in bad if belief.moons[cell] and drop.symbols[cell] != tables.moon]
     if all((drop.symbols[cell] == tables.moon) == (moons[cell] != 0) for cell in bad) and not lost:
@@ -233,10 +208,10 @@ def _note_board(tables: LinesTables, belief: RoundBelief, index: int, drop: Drop
     got = ", ".join(_shown_text(tables, drop, cell) for cell in bad[:CELLS_NAMED_MAX])
     want = ", ".join(_moon_text(tables, moons[cell]) for cell in bad[:CELLS_NAMED_MAX])
     code, what = ("moon_held", "held Moons") if lost else ("respin_board", "symbols of a respin")
-    return fault(belief, code, "integrity", index, f"drop, {_cells(bad)}", what=what, want=want, got=got, assumption="MSP-5")
+    return fault(belief, code, "integrity", index, f"drop, {cells_text(bad)}", what=what, want=want, got=got, assumption="MSP-5")
 
 
-def _is_unpaid(belief: RoundBelief, told: Moons) -> bool:
+def _is_unpaid(belief: LinesBelief, told: Moons) -> bool:
     """Return whether no amount follows from a board that a held Moon is not on as it was, taken as it is told.
 
     That is so where the Moons only changed places, or where what changed had been seen on one board alone: then nobody
@@ -246,7 +221,7 @@ def _is_unpaid(belief: RoundBelief, told: Moons) -> bool:
     return sorted(belief.moons) == sorted(told) or all(cell in belief.fresh and told[cell] for cell in changed)
 
 
-def _after_drop(play: LinesRound, belief: RoundBelief, moons: Moons) -> list[RoundBelief]:
+def _after_drop(play: LinesRound, belief: LinesBelief, moons: Moons) -> list[LinesBelief]:
     """Return the belief, or where it is not known how many Moons were held the two, after a respin that shows `moons`."""
     tables = play.tables
     count = moon_count(moons)
@@ -275,7 +250,7 @@ def _after_drop(play: LinesRound, belief: RoundBelief, moons: Moons) -> list[Rou
     return found
 
 
-def _weighed(tables: LinesTables, belief: RoundBelief, landed: int, count: int, *, is_over: bool) -> RoundBelief:
+def _weighed(tables: LinesTables, belief: LinesBelief, landed: int, count: int, *, is_over: bool) -> LinesBelief:
     """Return a belief in which a fault of the respins counts as money where one is withheld, or one too many shows a Moon."""
     is_withheld = is_over and count < tables.cell_count and belief.left_right > 0
     if belief.spin_fault >= 0 and (is_withheld or (belief.left_right < 0 and landed > 0)):

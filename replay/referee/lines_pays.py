@@ -2,16 +2,18 @@
 
 from engines.game_events import CapHit, Prize, Win
 from replay.referee.amounts import win_amount
+from replay.referee.belief import fault, raise_to_money
 from replay.referee.hold_and_respin import possible_sums
-from replay.referee.lines_belief import Owed, RoundBelief, fault, pay_out, raise_to_money, with_value_faults_paid
+from replay.referee.lines_belief import LinesBelief, Owed, with_value_faults_paid
 from replay.referee.lines_tables import LinesRound
 from replay.referee.scatter_pays import pay_for_count
+from replay.referee.sums import cap_taken, pay_out
 from replay.verdict import Severity
 
 __all__ = ["after_prize", "after_win", "amount_of", "are_capped", "cap_hits", "paid_of", "prizes", "wins"]
 
 
-def wins(play: LinesRound, belief: RoundBelief, index: int, got: Win) -> list[RoundBelief]:
+def wins(play: LinesRound, belief: LinesBelief, index: int, got: Win) -> list[LinesBelief]:
     """Return what may be believed after a line win: each value may follow from the recorded or the right ones before it."""
     tables, bet = play.tables, play.bet_minor
     right = belief.owed[0].win
@@ -52,12 +54,12 @@ def wins(play: LinesRound, belief: RoundBelief, index: int, got: Win) -> list[Ro
     return [after_win(play, after, amount), after_win(play, as_told, got.win_minor)]
 
 
-def after_win(play: LinesRound, belief: RoundBelief, amount: int) -> RoundBelief:
+def after_win(play: LinesRound, belief: LinesBelief, amount: int) -> LinesBelief:
     """Return a belief after the win that is owed next has been paid with `amount`."""
     return pay_out(play, belief._replace(owed=belief.owed[1:]), amount, is_win=True)
 
 
-def after_prize(play: LinesRound, belief: RoundBelief, amount: int) -> RoundBelief:
+def after_prize(play: LinesRound, belief: LinesBelief, amount: int) -> LinesBelief:
     """Return a belief after the prize that is owed next has been paid with `amount`."""
     return pay_out(play, belief._replace(owed=belief.owed[1:]), amount, is_win=False)
 
@@ -67,25 +69,25 @@ def amount_of(play: LinesRound, owed: Owed) -> int:
     return win_amount(owed.pay_x100, 1, play.bet_minor)
 
 
-def paid_of(play: LinesRound, belief: RoundBelief, prizes: tuple[Owed, ...]) -> int:
+def paid_of(play: LinesRound, belief: LinesBelief, prizes: tuple[Owed, ...]) -> int:
     """Return what the win cap leaves of `prizes`, in minor units."""
     amount, room = sum(amount_of(play, each) for each in prizes), _room(play, belief)
     return amount if room is None else min(amount, room)
 
 
-def are_capped(play: LinesRound, belief: RoundBelief, prizes: tuple[Owed, ...]) -> bool:
+def are_capped(play: LinesRound, belief: LinesBelief, prizes: tuple[Owed, ...]) -> bool:
     """Return whether `prizes` reach the win cap."""
     return paid_of(play, belief, prizes) == _room(play, belief)
 
 
-def _room(play: LinesRound, belief: RoundBelief) -> int | None:
+def _room(play: LinesRound, belief: LinesBelief) -> int | None:
     """Return what the win cap leaves to pay, None where there is no cap or nobody knows."""
     if not play.tables.is_capped or belief.is_cap_ignored or belief.total is None:
         return None
     return play.cap_minor - belief.added - (0 if play.tables.is_cap_by_spin else belief.total)
 
 
-def prizes(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> list[RoundBelief]:
+def prizes(play: LinesRound, belief: LinesBelief, index: int, got: Prize) -> list[LinesBelief]:
     """Return what may be believed after a prize; the sum of the Moons may be right where one of their values is in doubt."""
     owed, bet = belief.owed[0], play.bet_minor
     pay = _right_pay(play, belief, owed, got)
@@ -118,7 +120,7 @@ def prizes(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> lis
     return [*alone, after_prize(play, after, amount), after_prize(play, as_told, got.prize_minor)]
 
 
-def _last_rung_alone(play: LinesRound, belief: RoundBelief, index: int, got: Prize) -> list[RoundBelief]:
+def _last_rung_alone(play: LinesRound, belief: LinesBelief, index: int, got: Prize) -> list[LinesBelief]:
     """Return the belief that of several rungs that are owed the last alone is paid."""
     owed, last = belief.owed, belief.owed[-1]
     amount = amount_of(play, last)
@@ -132,33 +134,21 @@ def _last_rung_alone(play: LinesRound, belief: RoundBelief, index: int, got: Pri
     return [after_prize(play, found._replace(owed=owed[-1:]), amount)]
 
 
-def _right_pay(play: LinesRound, belief: RoundBelief, owed: Owed, got: Prize) -> int:
+def _right_pay(play: LinesRound, belief: LinesBelief, owed: Owed, got: Prize) -> int:
     if owed.which != "moon_cash" or -1 not in belief.moons:
         return owed.pay_x100
     sums = possible_sums(belief.moons, play.tables.moon_values)
     return got.pay_x100 if got.pay_x100 in sums else min(sums)
 
 
-def _is_moon_in_doubt(play: LinesRound, belief: RoundBelief, difference: int) -> bool:
+def _is_moon_in_doubt(play: LinesRound, belief: LinesBelief, difference: int) -> bool:
     """Return whether another value of a Moon that one board alone shows explains the sum."""
     return any(belief.moons[cell] + difference in play.tables.moon_values for cell in belief.fresh)
 
 
-def cap_hits(play: LinesRound, belief: RoundBelief, index: int, got: CapHit) -> list[RoundBelief]:
+def cap_hits(play: LinesRound, belief: LinesBelief, index: int, got: CapHit) -> list[LinesBelief]:
     """Return what may be believed after a `cap_hit` that is due: what follows is forfeited, the round ends."""
     assert belief.cap_due is not None
-    before, amount, left = belief.cap_due
     stopped = belief._replace(cap_due=None, owed=(), is_over=True, end="" if play.tables.is_cap_by_spin else "capped")
-    cut = got.uncapped_minor - got.awarded_minor
-    rooms = (left, max(play.cap_minor - got.total_before_minor, 0))
-    wanted = (("total_before_minor", (before,)), ("uncapped_minor", (amount,)), ("awarded_minor", rooms))
-    for name, allowed in wanted:
-        value = getattr(got, name)
-        if value not in allowed:
-            stopped = stopped._replace(end="maybe")
-            stopped = fault(stopped, "cap_hit", "money", index, "win cap", what=f"{name} of the win cap", want=allowed[0], got=value)
-            break
-    cuts = dict.fromkeys((amount - left, cut, amount - got.awarded_minor, *(amount - room for room in rooms)))
-    if len(stopped.findings) == len(belief.findings):
-        return [stopped._replace(cut=amount - left)]
-    return [stopped._replace(cut=each) for each in cuts]
+    after, cuts = cap_taken(play, stopped, index, got, belief.cap_due)
+    return [after._replace(cut=each, end="maybe" if len(after.findings) > len(belief.findings) else after.end) for each in cuts]

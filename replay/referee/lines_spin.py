@@ -1,19 +1,20 @@
 """A spin of win lines and Moons from its start to its end: its number, the respins left, the trigger, what it adds up to."""
 
 from engines.game_events import FeatureEnded, FeatureTrigger, SpinEnded, SpinStarted
-from replay.referee.lines_belief import RoundBelief, fault, raise_to_money
+from replay.referee.belief import fault
+from replay.referee.lines_belief import LinesBelief
 from replay.referee.lines_tables import LinesRound
-from replay.referee.notebook import distinct_values
+from replay.referee.sums import spin_sums
 
 __all__ = ["after_spin", "feature_ends", "spin_ends", "spin_starts", "triggers", "with_respins"]
 
 
-def spin_starts(play: LinesRound, belief: RoundBelief, index: int, got: SpinStarted) -> list[RoundBelief]:
+def spin_starts(play: LinesRound, belief: LinesBelief, index: int, got: SpinStarted) -> list[LinesBelief]:
     """Return what may be believed after `spin_started`: a counter may be wrong there, or be what the game counts by."""
     tables, spin = play.tables, belief.spin
     left = 0 if not spin else got.spins_left if belief.left is None else belief.left - 1
     right = belief.left_right - 1 if spin else 0
-    after = belief._replace(phase="drop", left=left, left_right=right, won=0, added=0, cut=0, strip_set=tables.base_set)
+    after = belief._replace(phase="drop", left=left, left_right=right, won_minor=0, added=0, cut=0, strip_set=tables.base_set)
     wanted: tuple[tuple[str, object], ...] = (
         ("spin_index", spin),
         ("part", "respin" if spin else "base"),
@@ -50,17 +51,17 @@ def spin_starts(play: LinesRound, belief: RoundBelief, index: int, got: SpinStar
     if spin and ahead > 0:
         missing = fault(belief, "spin_missing", "integrity", index, "spin_started", what="spin index", want=spin, got=got.spin_index)
         missing = missing._replace(spin=got.spin_index, left=got.spins_left, left_right=got.spins_left, total=None, unseen=-1)
-        found.append(missing._replace(phase="drop", won=0, added=0, cut=0))
+        found.append(missing._replace(phase="drop", won_minor=0, added=0, cut=0))
     return found
 
 
-def with_respins(belief: RoundBelief, left: int, left_right: int | None = None) -> RoundBelief:
+def with_respins(belief: LinesBelief, left: int, left_right: int | None = None) -> LinesBelief:
     """Return a belief in which the bonus has `left` respins, by the rules `left_right` where these are others."""
     right = left if left_right is None else left_right
     return belief._replace(in_bonus=True, left=left, left_right=right, is_over=False)
 
 
-def triggers(play: LinesRound, belief: RoundBelief, index: int, got: FeatureTrigger) -> list[RoundBelief]:
+def triggers(play: LinesRound, belief: LinesBelief, index: int, got: FeatureTrigger) -> list[LinesBelief]:
     """Return what may be believed after a trigger that is owed: a number may be wrong there, or the game goes on by it."""
     tables, count = play.tables, belief.owed[0].moons
     is_full = count == tables.cell_count
@@ -85,36 +86,15 @@ def triggers(play: LinesRound, belief: RoundBelief, index: int, got: FeatureTrig
     return [after, followed._replace(owed=(), goes_on=True) if is_full else followed]
 
 
-def spin_ends(play: LinesRound, belief: RoundBelief, index: int, got: SpinEnded) -> list[RoundBelief]:
+def spin_ends(play: LinesRound, belief: LinesBelief, index: int, got: SpinEnded) -> list[LinesBelief]:
     """Return what may be believed after `spin_ended`: each amount follows from the recorded or the right ones before it."""
     after = belief
-    where = "spin_ended"
-    if got.spin_multiplier != 1:
-        what = "multiplier of the spin's win"
-        after = fault(after, "spin_multiplier", "integrity", index, where, what=what, want=1, got=got.spin_multiplier)
-    if got.cut_minor != belief.cut:
-        after = fault(after, "cut", "money", index, where, what="cut in minor units", want=belief.cut, got=got.cut_minor)
-    right = belief.added - belief.cut
-    multiplied = right + belief.won * (got.spin_multiplier - 1)
-    awards = distinct_values((right, belief.added - got.cut_minor, multiplied))
-    if got.award_minor not in awards:
-        after = fault(after, "award", "money", index, where, what="award in minor units", want=right, got=got.award_minor)
-        awards = distinct_values((*awards, got.award_minor))
-    elif got.award_minor == multiplied != right:
-        after = raise_to_money(after, len(belief.findings))
     if got.meter:
-        after = fault(after, "meter", "integrity", index, where, what="meter", want=0, got=got.meter)
-    if belief.total is None:
-        return [after_spin(after, got.award_minor, got.total_minor)]
-    fitting = [award for award in (got.award_minor, *awards) if belief.total + award == got.total_minor]
-    if fitting:
-        return [after_spin(after, fitting[0], got.total_minor)]
-    want = belief.total + got.award_minor
-    after = fault(after, "total", "money", index, where, what="total of the round in minor units", want=want, got=got.total_minor)
-    return [after_spin(after, got.award_minor, total) for total in (got.total_minor, want)]
+        after = fault(after, "meter", "integrity", index, "spin_ended", what="meter", want=0, got=got.meter)
+    return [after_spin(each, award, total) for each, award, total in spin_sums(after, index, got)]
 
 
-def after_spin(belief: RoundBelief, award: int, total: int | None) -> RoundBelief:
+def after_spin(belief: LinesBelief, award: int, total: int | None) -> LinesBelief:
     """Return a belief after a spin that added `award` to the round, which then stands at `total`."""
     phase = "start" if not belief.is_over else "feature" if belief.in_bonus else "done"
     return belief._replace(
@@ -128,7 +108,7 @@ def after_spin(belief: RoundBelief, award: int, total: int | None) -> RoundBelie
     )
 
 
-def feature_ends(play: LinesRound, belief: RoundBelief, index: int, got: FeatureEnded) -> list[RoundBelief]:
+def feature_ends(play: LinesRound, belief: LinesBelief, index: int, got: FeatureEnded) -> list[LinesBelief]:
     """Return what may be believed after the end of the bonus."""
     after = belief._replace(phase="done")
     where = "feature_ended"

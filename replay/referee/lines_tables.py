@@ -1,7 +1,7 @@
 """What the referee looks up in the rules of a game of win lines and Moons, and what one round of it adds."""
 
 from engines.games.moon_spell.rules import Rules
-from replay.referee.game_tables import GameTables, kept_tables
+from replay.referee.game_tables import BetRound, GameTables, kept_tables
 from replay.referee.hold_and_respin import ladder_x100
 from replay.referee.lines import cells_of_lines
 
@@ -23,7 +23,6 @@ class LinesTables(GameTables):
         self.spins = rules.respins.spins
         self.ladder = rules.ladder
         self.base_set = rules.strip_set_index(rules.base_strip_set)
-        self.is_cap_by_spin = self.readings["ALL-1"] == 2
         self.is_capped = self.readings["MSP-2"] != 1
 
     def rungs_reached(self, moons: int) -> tuple[int, ...]:
@@ -37,12 +36,7 @@ class LinesTables(GameTables):
         return ladder_x100(counted, self.ladder.counts, self.ladder.prizes_x100, is_every_rung=reading == 1)
 
 
-class LinesRound:
-    """The tables with the bet of one round and its win cap, in minor units."""
-
-    def __init__(self, tables: LinesTables, mode: str, bet_minor: int) -> None:
-        self.tables, self.bet_minor = tables, bet_minor
-        self.cap_minor = tables.cap_minor(mode, bet_minor)
+LinesRound = BetRound[LinesTables]
 
 
 def lines_tables_of(rules: Rules) -> LinesTables:

@@ -2,18 +2,20 @@
 
 from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
 from replay.referee.amounts import win_amount
+from replay.referee.belief import fault
 from replay.referee.hold_and_respin import moon_count
-from replay.referee.lines_belief import RoundBelief, fault, pay_out
+from replay.referee.lines_belief import LinesBelief
 from replay.referee.lines_doubt import lacking
 from replay.referee.lines_spin import feature_ends, spin_ends, with_respins
 from replay.referee.lines_tables import LinesRound
+from replay.referee.sums import pay_out
 
 __all__ = ["told_steps"]
 
-Steps = list[tuple[int, RoundBelief]]
+Steps = list[tuple[int, LinesBelief]]
 
 
-def told_steps(play: LinesRound, belief: RoundBelief, read: int, index: int, event: GameEvent | None) -> Steps:
+def told_steps(play: LinesRound, belief: LinesBelief, read: int, index: int, event: GameEvent | None) -> Steps:
     """Return what may be believed after an event that is taken as it is, with the number of events then read."""
     is_open = belief.phase == "rest"
     match event:
@@ -29,7 +31,7 @@ def told_steps(play: LinesRound, belief: RoundBelief, read: int, index: int, eve
             ended = spin_ends(play, belief, index, event)
             return [(read + 1, each._replace(phase="start") if each.told else each) for each in ended]
         case SpinStarted() if not is_open:
-            return [(read + 1, belief._replace(phase="rest", won=0, added=0, cut=0))]
+            return [(read + 1, belief._replace(phase="rest", won_minor=0, added=0, cut=0))]
         case FeatureEnded() if not is_open:
             played = feature_ends(play, belief._replace(end="stopped"), index, event)
             return [(read + 1, each._replace(phase="start", end=belief.end)) for each in played]
@@ -39,7 +41,7 @@ def told_steps(play: LinesRound, belief: RoundBelief, read: int, index: int, eve
     return [] if event is None else [(read + 1, belief)]
 
 
-def _told_pay(play: LinesRound, belief: RoundBelief, index: int, event: Win | Prize) -> RoundBelief:
+def _told_pay(play: LinesRound, belief: LinesBelief, index: int, event: Win | Prize) -> LinesBelief:
     is_win = isinstance(event, Win)
     factor, amount = (event.multiplier * event.ways, event.win_minor) if isinstance(event, Win) else (event.multiplier, event.prize_minor)
     want = win_amount(event.pay_x100, factor, play.bet_minor)
@@ -51,7 +53,7 @@ def _told_pay(play: LinesRound, belief: RoundBelief, index: int, event: Win | Pr
     return pay_out(play, belief, amount, is_win=is_win)._replace(cap_due=None)
 
 
-def _told_trigger(belief: RoundBelief, event: FeatureTrigger) -> RoundBelief:
+def _told_trigger(belief: LinesBelief, event: FeatureTrigger) -> LinesBelief:
     if belief.told == "round":
         return belief
     unseen = max(event.count - moon_count(belief.moons), 0)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from engines.game_events import CapHit, Drop, FeatureEnded, FeatureTrigger, GameEvent, Prize, SpinEnded, SpinStarted, Win
 from engines.games.moon_spell.rules import Rules
 from engines.rules import GameRules
-from replay.referee.explanation import least_explanations
-from replay.referee.lines_belief import RoundBelief, wanted_kind
+from replay.referee.event_walk import EventWalk
+from replay.referee.lines_belief import LinesBelief, wanted_kind
 from replay.referee.lines_doubt import lacking, needless, other_ends
 from replay.referee.lines_drop import first_drops, respin_drops
 from replay.referee.lines_pays import cap_hits, prizes, wins
@@ -23,7 +23,6 @@ from replay.verdict import Finding
 
 __all__ = ["walk_events"]
 
-AHEAD_MAX = 8
 ONCE_A_SPIN = ("spin_started", "drop", "spin_ended", "feature_ended")
 Placed = tuple[int, GameEvent]
 
@@ -33,44 +32,33 @@ def walk_events(events: Sequence[Placed], rules: GameRules, terms: RoundTerms) -
     assert isinstance(rules, Rules)
     tables = lines_tables_of(rules)
     walk = _Walk(LinesRound(tables, terms.mode, terms.bet_minor), events, is_complete=terms.is_complete)
-    start = RoundBelief(tables.no_values, tables.base_set)
-    end = walk.plain(start)
-    ends = [end] if end is not None else least_explanations(start, walk.steps, walk.is_end, len(events))
+    start = LinesBelief(tables.no_values, tables.base_set)
+    ends = walk.explanations(start)
     findings = sorted([*ends[0].findings, *_warnings(walk.play, events)], key=lambda finding: finding.event_index)
     return RoundWalk(findings, _totals(ends, events))
 
 
-class _Walk:
+class _Walk(EventWalk[LinesBelief]):
     """The events of one round, and what may be believed after each."""
 
     def __init__(self, play: LinesRound, events: Sequence[Placed], *, is_complete: bool) -> None:
-        self.play, self.events, self.is_complete = play, events, is_complete
+        super().__init__(events, is_complete=is_complete)
+        self.play = play
 
-    def is_end(self, belief: RoundBelief) -> bool:
+    def is_end(self, belief: LinesBelief) -> bool:
         """Return whether a round may end here; one in play also before a spin, and before the end of its bonus is written."""
         if belief.phase == "done" or (belief.told == "round" and belief.phase == "start"):
             return True
         return not self.is_complete and belief.phase in ("start", "feature")
 
-    def plain(self, belief: RoundBelief) -> RoundBelief | None:
-        """Return the belief after a round without a fault, None where there is one."""
-        for read, (index, event) in enumerate(self.events):
-            if event.kind != wanted_kind(belief):
-                return None
-            after = self._taken(belief, index, event, read + 1, is_plain=True)
-            if not after or after[0].findings:
-                return None
-            belief = after[0]
-        return belief if self.is_end(belief) else None
-
-    def _taken(self, belief: RoundBelief, index: int, event: GameEvent, ahead: int, *, is_plain: bool) -> list[RoundBelief]:
-        """Return what may be believed after an event of the kind that is owed; `ahead` is the place of the one after it."""
+    def taken(self, belief: LinesBelief, index: int, event: GameEvent, ahead: int, *, is_plain: bool) -> list[LinesBelief]:
+        """Return what may be believed after an event of the kind that is owed."""
         play = self.play
         match event:
             case SpinStarted():
                 return spin_starts(play, belief, index, event)
             case Drop() if belief.spin:
-                following = [] if is_plain else [each for _, each in self.events[ahead : ahead + AHEAD_MAX]]
+                following = [] if is_plain else self.ahead(ahead)
                 return respin_drops(play, belief, index, event, following, is_plain=is_plain)
             case Drop():
                 return first_drops(play, belief, index, event)
@@ -88,57 +76,34 @@ class _Walk:
                 return feature_ends(play, belief, index, event)
         return []
 
-    def steps(self, belief: RoundBelief, read: int) -> list[tuple[int, RoundBelief]]:
-        """Return what may be believed next, after `read` events, with the number of events then read."""
-        if belief.swap:
-            return self._swapped(belief, read)
-        index, event = self._at(read)
-        if belief.told:
-            return told_steps(self.play, belief, read, index, event)
-        found: list[tuple[int, RoundBelief]] = []
-        if event is not None and event.kind == wanted_kind(belief):
-            taken = self._taken(belief, index, event, read + 1, is_plain=False)
-            found = [(read + 1, each) for each in taken]
-            if any(len(each.findings) == len(belief.findings) for each in taken):
-                return found
+    def due(self, belief: LinesBelief, kind: str) -> LinesBelief | None:
+        """Return the belief where an event of this kind comes next; what is taken as told wants nothing."""
+        return belief if not belief.told and kind == wanted_kind(belief) else None
+
+    def steps(self, belief: LinesBelief, read: int) -> list[tuple[int, LinesBelief]]:
+        """Return what may be believed next; what is taken as told is no departure."""
+        if belief.told and not belief.swap:
+            return told_steps(self.play, belief, read, *self.at(read))
+        return super().steps(belief, read)
+
+    def departures(self, belief: LinesBelief, read: int, index: int, event: GameEvent | None) -> list[tuple[int, LinesBelief]]:
+        """Return the beliefs that an event is missing or too many, or that the bonus ends elsewhere."""
+        found: list[tuple[int, LinesBelief]] = []
         if event is not None:
-            found += self._swapped(belief._replace(swap=1), read)
-            before, after = self._at(read - 1)[1], self._at(read + 1)[1]
+            before, after = self.at(read - 1)[1], self.at(read + 1)[1]
             for each in needless(self.play, belief, (index, event), before, after):
                 found.append((read if each.told == "round" else read + 1, each))
             found += [(read, each) for each in other_ends(self.play, belief, (index, event), self._next_start(read))]
         return found + [(read, each) for each in self._lacking(belief, index, event)]
 
-    def _lacking(self, belief: RoundBelief, index: int, event: GameEvent | None) -> list[RoundBelief]:
+    def _lacking(self, belief: LinesBelief, index: int, event: GameEvent | None) -> list[LinesBelief]:
         kind = wanted_kind(belief)
         if not kind or (event is not None and event.kind == kind and kind in ONCE_A_SPIN):
             return []  # what stands there is no other event: its fields say what is wrong
         return lacking(self.play, belief, index, event)
 
-    def _at(self, place: int) -> tuple[int, GameEvent | None]:
-        if 0 <= place < len(self.events):
-            return self.events[place]
-        return (self.events[-1][0] if self.events else -1), None
-
     def _next_start(self, read: int) -> int | None:
         return next((index for index, event in self.events[read:] if event.kind == "spin_started"), None)
-
-    def _swapped(self, belief: RoundBelief, read: int) -> list[tuple[int, RoundBelief]]:
-        """Return the belief that two events changed places: the later one fits here, then the earlier one."""
-        first = belief.swap == 1
-        index, event = self._at(read + 1 if first else read - 1)
-        if event is None or belief.told or event.kind != wanted_kind(belief):
-            return []
-        taken = self._taken(belief, index, event, read + 1, is_plain=True)
-        if not taken or len(taken[0].findings) > len(belief.findings):
-            return []
-        if not first:
-            return [(read + 1, taken[0]._replace(swap=0))]
-        index, passed = self._at(read)
-        assert passed is not None
-        want, got = f"{event.kind} before {passed.kind}", f"{passed.kind} at index {index}"
-        found = note("event_order", "integrity", index, belief.spin, f"event {passed.kind}", what="order", want=want, got=got)
-        return [(read + 1, taken[0]._replace(swap=2, findings=(*taken[0].findings, found)))]
 
 
 def _warnings(play: LinesRound, events: Sequence[Placed]) -> list[Finding]:
@@ -154,7 +119,7 @@ def _warnings(play: LinesRound, events: Sequence[Placed]) -> list[Finding]:
     return []
 
 
-def _totals(ends: list[RoundBelief], events: Sequence[Placed]) -> RoundTotals:
+def _totals(ends: list[LinesBelief], events: Sequence[Placed]) -> RoundTotals:
     words = {"": ("played",), "capped": ("capped",), "maybe": ("capped", "played"), "stopped": ("played",)}
     ended = tuple(dict.fromkeys(word for end in ends for word in words[end.end]))
     if not events or any(end.total is None for end in ends):

@@ -15,6 +15,7 @@ __all__ = ["KINDS", "RoundTerms", "RoundTotals", "RoundWalk", "referee_round", "
 # The kind in a rules file to the module whose `walk_events` knows it.
 KINDS = {
     "lines": "replay.referee.lines_walk",
+    "runs": "replay.referee.runs_walk",
     "scatter_pays": "replay.referee.scatter_pays_walk",
     "ways": "replay.referee.ways_walk",
 }
