@@ -358,11 +358,15 @@ class RoundLedger(Application[str]):
         account = self.store.account(account_ref)
         if account is None or not account.round_in_play:
             return None
-        events = self.round_events(account.round_in_play)
+        return account.round_in_play, self.opening(account.round_in_play)
+
+    def opening(self, round_id: str) -> RoundOpened:
+        """Return the opening of a round; raises RoundUnknown."""
+        events = self.round_events(round_id)
         event = parse_event(events[0]) if events else None
         if not isinstance(event, RoundOpened):
-            raise RoundUnknown(account.round_in_play, "it has no opening")
-        return account.round_in_play, event
+            raise RoundUnknown(round_id, "it has no opening")
+        return event
 
     def round_events(self, round_id: str) -> list[EventRow]:
         """Return stream, version, topic and bytes of a round's events in order; none where the round is unknown."""

@@ -218,7 +218,7 @@ def _is_seed_failed(verification: Verification) -> bool:
 
 
 def _is_state_failed(verification: Verification) -> bool:
-    return any(finding.code in ("state_in", "state_out") for finding in verification.findings)
+    return any(finding.code in ("state_in", "state_out", "state_carried") for finding in verification.findings)
 
 
 def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:

@@ -4,39 +4,35 @@ A line of the file is one event with its place in its stream. What such a file c
 seed, a rerun, what the player saw) is said to be not shown.
 """
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from engines.canonical import RecordedEvent, canonical_json
+from engines.canonical import RecordedEvent
 from engines.game_events import GAME_EVENTS, GameEvent
 from engines.rules import GameRules
 from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved, RoundOpened, RoundSettled
 from replay.choices import ChoiceOrder, check_choices
+from replay.export_lines import ExportLine, parse_export, short_text
 from replay.reconcile import AccountFact, check_digests, cost_options, reconcile_account, reconcile_round, win_options
-from replay.referee.walk import RoundTotals, RoundWalk, walk_round
-from replay.states import LeftState, carried_finding
-from replay.terms import PlayTerms, other_terms, recorded_terms, terms_findings
-from replay.verdict import Check, CheckName, Finding
+from replay.referee.walk import RoundTerms, RoundTotals, RoundWalk, plain_walk, walk_round
+from replay.states import LeftState, carried_finding, state_after
+from replay.terms import PlayTerms, recorded_terms
+from replay.verdict import Check, CheckName, Finding, Severity
 
 __all__ = [
-    "ExportLine",
-    "ExportLineError",
     "FileCheck",
     "RoundCheck",
     "RulesFor",
     "StreamFinding",
     "check_rounds",
     "check_stream",
-    "parse_export",
 ]
 
 RulesFor = Callable[[str, str, str], GameRules]
 ROUND_PREFIX = "round/"
 ACCOUNT_PREFIX = "account/"
-FOUND_MAX = 60
 # Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
 KINDS_PASSED_OVER = frozenset(
     {"round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
@@ -51,35 +47,6 @@ NOT_SHOWN: tuple[tuple[CheckName, str], ...] = (
     ("replay", "the file holds no key to rerun the round from"),
     ("presentation", "the file holds no record of what the player was shown"),
 )
-
-
-class ExportLineError(Exception):
-    """A line of an export is damaged, cut short or no line of an export."""
-
-    def __init__(self, line: int, want: str, got: str) -> None:
-        super().__init__(line, want, got)
-        self.line, self.want, self.got = line, want, got
-
-    def __str__(self) -> str:
-        return f"line {self.line} of the export: want {self.want}, got {self.got}; export the round again, or restore the file"
-
-
-class ExportLine(NamedTuple):
-    """One event of an export, as it stands there."""
-
-    line: int
-    stream: str
-    event_index: int
-    append: int
-    recorded_at: int
-    event: dict[str, Any]
-    data: bytes  # canonical
-
-    @property
-    def kind(self) -> str:
-        """The event's kind, empty where it has none that is a word."""
-        kind = self.event.get("kind")
-        return kind if isinstance(kind, str) else ""
 
 
 class RoundCheck(NamedTuple):
@@ -132,7 +99,7 @@ class _Stream:
         model = models.get(kind)
         if model is None:
             if self.name.startswith(ROUND_PREFIX) and kind not in KINDS_PASSED_OVER:
-                self._note(line, "event kind", "a kind of this record", _short(line.event.get("kind")))
+                self._note(line, "event kind", "a kind of this record", short_text(line.event.get("kind")))
                 self.is_whole = False
             return
         try:
@@ -140,7 +107,7 @@ class _Stream:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the event"
-            self._note(line, f"{kind} field {where}", first["msg"], _short(first.get("input")))
+            self._note(line, f"{kind} field {where}", first["msg"], short_text(first.get("input")))
             event = _as_it_stands(model, line.event, error)
             if event is None:
                 self.is_whole = False
@@ -161,11 +128,6 @@ class _Stream:
         return next(((line.event_index, event) for line, event in self.events if isinstance(event, kind)), None)
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= FOUND_MAX else text[:FOUND_MAX] + "…"
-
-
 def _as_it_stands(model: type[RecordedEvent], fields: dict[str, Any], error: ValidationError) -> RecordedEvent | None:
     """Return the event with its wrong values where only ranges are broken, else None."""
     if any(each["type"] not in VALUE_ERRORS for each in error.errors(include_url=False)):
@@ -176,48 +138,6 @@ def _as_it_stands(model: type[RecordedEvent], fields: dict[str, Any], error: Val
 
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
-
-
-def parse_export(lines: Iterable[str]) -> dict[str, list[ExportLine]]:
-    """Return the lines of an export by stream, in the order of the file; raises ExportLineError for a damaged one.
-
-    Members of a line beside the six that every line has (`names`, `schema`) are no evidence and passed over, as are
-    empty lines and a summary line without an event.
-    """
-    streams: dict[str, list[ExportLine]] = {}
-    for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        line = _parse_line(number, text)
-        if line is not None:
-            streams.setdefault(line.stream, []).append(line)
-    return streams
-
-
-def _parse_line(number: int, text: str) -> ExportLine | None:
-    try:
-        values = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ExportLineError(number, "one JSON object", _short(text.strip())) from error
-    if not isinstance(values, dict):
-        raise ExportLineError(number, "one JSON object", _short(values))
-    if "event" not in values and "schema" in values:
-        return None
-    wanted: tuple[tuple[str, type], ...] = (("stream", str), ("index", int), ("append", int), ("recorded_at", int), ("event", dict))
-    for name, kind in wanted:
-        if name not in values:
-            raise ExportLineError(number, f"the member {name!r}", "none of that name")
-        if not isinstance(values[name], kind) or isinstance(values[name], bool):
-            raise ExportLineError(number, f"{kind.__name__} as {name!r}", _short(values[name]))
-    try:
-        data = canonical_json(values["event"])
-    except ValueError as error:
-        raise ExportLineError(number, "an event of integers, strings, booleans, arrays and objects", _short(text.strip())) from error
-    return ExportLine(number, values["stream"], values["index"], values["append"], values["recorded_at"], values["event"], data)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)
 
 
 def check_rounds(lines: Iterable[str], rules_for: RulesFor) -> FileCheck:
@@ -278,25 +198,11 @@ def _check_states(passes: list["_RoundPass"], followed: set[str]) -> None:
         account = each.opened[1].account_ref
         place = account, each.opened[1].game
         if account in followed:
-            each.add_carried(carried_finding(each.round_id, each.opened, left.get(place), each.rules))
+            each.hold_against(left.get(place))
         elif place in left:
-            note = "; or a round between the two is not in the file"
-            found = carried_finding(each.round_id, each.opened, left[place], each.rules, severity="completeness", note=note)
-            each.add_carried(found)
+            each.hold_against(left[place], severity="completeness", note="; or a round between the two is not in the file")
         if each.settled is not None:
             left[place] = LeftState(each.round_id, (each.settled[1].state_out, *each.walk.totals.state_out))
-
-
-class _Judged(NamedTuple):
-    """A round under certain terms: the referee's walk, and what is wrong with its opening and settlement."""
-
-    terms: PlayTerms
-    walk: RoundWalk
-    totals: list[Finding]
-
-
-def _fault_count(judged: _Judged) -> int:
-    return sum(finding.severity != "warning" for finding in (*judged.walk.findings, *judged.totals))
 
 
 class _RoundPass:
@@ -315,10 +221,12 @@ class _RoundPass:
         self.rules: GameRules | None = None
         self.totals: list[Finding] = []
         self._form = stream.broken
+        self._is_alone = False  # whether nothing else moved the account's balance meanwhile
+        self._events: list[tuple[int, GameEvent]] = []
         self._find_rules(rules_for)
         if self.rules is not None and self.opened is not None:
-            is_alone = self.opened[1].account_ref not in followed and not self._is_interrupted()
-            self._walk(self.rules, self.opened, is_alone=is_alone)
+            self._is_alone = self.opened[1].account_ref not in followed and not self._is_interrupted()
+            self._walk(self.rules, self.opened)
 
     def _find_rules(self, rules_for: RulesFor) -> None:
         if self.opened is None:
@@ -335,27 +243,35 @@ class _RoundPass:
     def _is_interrupted(self) -> bool:
         return any(line.kind in ("round_interrupted", "round_resumed") for line in self.stream.lines)
 
-    def _walk(self, rules: GameRules, opened: tuple[int, RoundOpened], *, is_alone: bool) -> None:
-        """Walk the round by its terms as recorded, and by others where these contradict each other or what came of them."""
+    def _walk(self, rules: GameRules, opened: tuple[int, RoundOpened]) -> None:
+        """Walk the round by its terms as recorded; where these contradict each other, by those that fit best what came of them."""
         events: list[tuple[int, GameEvent]] = [(line.event_index, event) for line, event in self.stream.events if event.kind in GAME_EVENTS]  # type: ignore[misc]
         if self.is_file and self.settled is None:
             ends = [place for place, (_, event) in enumerate(events) if event.kind == "spin_ended"]
             events = events[: ends[-1] + 1] if ends else []  # the spin that the file ends in is not to be judged
 
-        def judged(terms: PlayTerms) -> _Judged:
-            walk = walk_round(events, rules, is_complete=self.settled is not None, **terms._asdict())
-            return _Judged(terms, walk, reconcile_round(opened, self.settled, walk.totals, rules, is_balance_shown=is_alone))
+        self._events = events
+        options = recorded_terms(rules, opened[1], self._order)
+        if len(options) > 1:
+            options = [min(options, key=lambda terms: self._fault_count(rules, terms))]
+        self._walk_by(rules, options[0])
+        named = {finding.event_index for finding in self.walk.findings}
+        self.add_totals([finding for finding, about in self._order.findings if not named & about])
 
-        order = self._order
-        best = min(map(judged, recorded_terms(rules, opened[1], order)), key=_fault_count)
-        if _fault_count(best):
-            others = map(judged, other_terms(rules, opened[1], order, best.terms))
-            best = min((best, *others), key=lambda each: _fault_count(each) + (each is not best))
-        self.walk, self.terms = best.walk, best.terms
-        self.add_totals(best.totals)
-        self.add_totals(terms_findings(rules, opened, order, best.terms))
-        named = {finding.event_index for finding in best.walk.findings}
-        self.add_totals([finding for finding, about in order.findings if not named & about])
+    def _walk_by(self, rules: GameRules, terms: PlayTerms) -> None:
+        """Have the referee walk the round by these terms, and hold its opening and settlement against what came of it."""
+        assert self.opened is not None
+        self.walk, self.terms = walk_round(self._events, rules, is_complete=self.settled is not None, **terms._asdict()), terms
+        self.totals = []
+        self.add_totals(reconcile_round(self.opened, self.settled, self.walk.totals, rules, is_balance_shown=self._is_alone))
+
+    def _fault_count(self, rules: GameRules, terms: PlayTerms) -> int:
+        """Return how much is wrong with the round by these terms."""
+        assert self.opened is not None
+        given = RoundTerms(terms.mode, terms.bet_minor, self.settled is not None, terms.state_in, terms.choices)
+        walk = plain_walk(self._events, rules, given)
+        totals = reconcile_round(self.opened, self.settled, walk.totals, rules, is_balance_shown=self._is_alone)
+        return sum(finding.severity != "warning" for finding in (*walk.findings, *totals))
 
     def cut_finding(self) -> list[Finding]:
         """Return one finding where a file ends before the round's settlement."""
@@ -370,11 +286,22 @@ class _RoundPass:
         """Add findings of the totals; those about an event whose form is wrong are of the same cause."""
         self.totals += [finding for finding in findings if finding.event_index not in self._form]
 
-    def add_carried(self, finding: Finding | None) -> None:
-        """Add a finding about the state that the round before left; what the round itself says of its state in is of the same cause."""
-        if finding is not None:
-            self.totals = [each for each in self.totals if each.code != "state_in"]
-            self.add_totals([finding])
+    def hold_against(self, before: LeftState | None, *, severity: Severity = "integrity", note: str = "") -> None:
+        """Hold the state in against what the round before left; what vanishes by that state is of the same cause as the difference."""
+        if self.opened is None or self.rules is None or self.terms is None:
+            return
+        found = carried_finding(self.round_id, self.opened, before, self.rules, severity=severity, note=note)
+        if found is None:
+            return
+        carried = self.terms._replace(state_in=state_after(self.rules, before))
+        if self.has_faults and not self._fault_count(self.rules, carried):
+            self._walk_by(self.rules, carried)
+        self.add_totals([found])
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether referee or totals have found more than a warning."""
+        return any(finding.severity != "warning" for finding in (*self.walk.findings, *self.totals))
 
     def account_facts(self) -> list[tuple[int, int, AccountFact]]:
         """Return what the round did to its account, each with when it was recorded and its line."""
@@ -477,17 +404,20 @@ def check_stream(
     rules_for: RulesFor,
     *,
     is_balance_shown: bool,
-    carried: Callable[[RoundOpened, GameRules], Finding | None] | None = None,
+    before: Callable[[RoundOpened], LeftState | None] | None,
+    is_state_followed: bool,
 ) -> RoundCheck:
     """Return what the referee and the totals find in one round's stream; see `check_rounds`.
 
     `is_balance_shown` is False where other events moved the account meanwhile, or somebody follows the whole account.
-    `carried`, where given, says what is wrong with the state that the round starts from.
+    `before` looks for the round whose state this one starts from; where somebody follows the states of all rounds it is
+    asked for those alone with which something is wrong; None takes the round for itself.
     """
     parsed = _Stream(stream, lines)
     opened = parsed.first(RoundOpened)
     followed = set() if is_balance_shown or opened is None else {opened[1].account_ref}
     found = _RoundPass(parsed, rules_for, followed)
-    if carried is not None and found.opened is not None and found.rules is not None:
-        found.add_carried(carried(found.opened[1], found.rules))
+    is_due = found.has_faults or not is_state_followed
+    if before is not None and is_due and found.opened is not None and found.rules is not None and found.rules.first_state:
+        found.hold_against(before(found.opened[1]))
     return found.result()

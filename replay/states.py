@@ -16,7 +16,7 @@ from ledger.store import RoundRecord
 from replay.rulebook import Rulebook
 from replay.verdict import Finding, Severity
 
-__all__ = ["LeftState", "StateOrder", "carried_finding", "round_before"]
+__all__ = ["LeftState", "StateOrder", "carried_finding", "round_before", "state_after"]
 
 
 class LeftState(NamedTuple):
@@ -53,6 +53,11 @@ def carried_finding(
     if reading:
         message += f"; vanishes under reading {reading} = 1"
     return Finding("state_carried", severity, opened[0], -1, where, want, str(found), message, reading or None)
+
+
+def state_after(rules: GameRules, before: LeftState | None) -> dict[str, int]:
+    """Return the state that a round starts from by what is recorded of the one before."""
+    return dict(before.states[0]) if before and before.states[0] in rules.states else rules.first_state
 
 
 def round_before(ledger: RoundLedger, opened: RoundOpened, opened_leaf: int) -> LeftState | None:

@@ -1,6 +1,6 @@
 """One round, four questions, six checks, one verdict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from ledger.errors import TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
+from ledger.store import ACCOUNT_STREAM, LEAF_END, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
@@ -22,7 +22,7 @@ from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
 from replay.rulebook import Rulebook
 from replay.seed_check import SealedSeeds
-from replay.states import LeftState, round_before
+from replay.states import round_before
 from replay.terms import PlayTerms, recorded_terms
 from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
 from replay.weighing import weigh
@@ -99,8 +99,13 @@ class Verifier:
         if not record.events and not record.appends:
             return _missing(record, comparison)
         record_findings = [*of_tree, *comparison.findings, *check_record(record)]
+        first_leaf = record.appends[0].leaf_index if record.appends else LEAF_END
         rounds = check_record_events(
-            record, self._rulebook.find, is_balance_shown=self._is_balance_shown(record), before=self._round_before(record)
+            record,
+            self._rulebook.find,
+            is_balance_shown=self._is_balance_shown(record),
+            before=lambda opened: round_before(self._ledger, opened, first_leaf),
+            is_state_followed=self._anchors is None,
         )
         opened, settled = rounds.opened, rounds.settled
         findings = record_findings + rounds.findings
@@ -175,12 +180,6 @@ class Verifier:
                 game.compile()
             self._games[rules.rules_hash] = game
         return self._games[rules.rules_hash]
-
-    def _round_before(self, record: RoundRecord) -> Callable[[RoundOpened], LeftState | None] | None:
-        """Return what looks for the round before one in its account and game, None where `verify_bulk` follows the states of all."""
-        if self._anchors is None or not record.appends:
-            return None
-        return lambda opened: round_before(self._ledger, opened, record.appends[0].leaf_index)
 
     def _is_balance_shown(self, record: RoundRecord) -> bool:
         """Return whether nothing but this round moved the account's balance between its opening and its settlement."""

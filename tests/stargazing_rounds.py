@@ -234,7 +234,10 @@ class StargazingRound:
         above = self.hooked("above", ((),) * 5)
         self.events.append(
             Tumble(
-                removed_cells=tuple(sorted(removed)), turned_cells=tuple(sorted(turned)), turned_symbols=(7,) * len(turned), new_symbols=above
+                removed_cells=tuple(sorted(removed)),
+                turned_cells=tuple(sorted(turned)),
+                turned_symbols=(7,) * len(turned),
+                new_symbols=above,
             )
         )
         board = ["W" if cell in turned else letter for cell, letter in enumerate(self.board)]

@@ -186,13 +186,13 @@ ALTERATIONS = {
     "missing": ("choice_missing", "integrity"),
     "doubled": ("choice_doubled", "integrity"),
     "not offered": ("choice_not_offered", "integrity"),
-    "another": ("choice", "money"),
+    "another": ("spins_left", "money"),
 }
 
 
 @pytest.mark.parametrize("alteration", ALTERATIONS)
 def test_an_altered_choice_is_one_finding(played: Played, alteration: str) -> None:
-    """A choice that is taken out, doubled, of nothing offered or another than the round went on with is one finding, digests recomputed."""
+    """A choice that is taken out, doubled, of nothing offered or another than it went on with is one finding, digests recomputed."""
     lines = played.with_choice()
     place = place_of(lines, "choice_made")
     if alteration == "missing":
