@@ -8,6 +8,7 @@ from engines.game_events import GameEvent
 from replay.referee.belief import RoundBelief
 from replay.referee.explanation import least_explanations
 from replay.referee.notebook import note
+from replay.referee.walk import RoundTerms
 
 __all__ = ["EventWalk"]
 
@@ -19,8 +20,8 @@ B = TypeVar("B", bound=RoundBelief)
 class EventWalk(ABC, Generic[B]):
     """The events of one round, and what may be believed after each; a kind of game says what is due and what may be wrong."""
 
-    def __init__(self, events: Sequence[Placed], *, is_complete: bool) -> None:
-        self.events, self.is_complete = events, is_complete
+    def __init__(self, events: Sequence[Placed], terms: RoundTerms) -> None:
+        self.events, self.is_complete, self.findings_max = events, terms.is_complete, terms.findings_max
 
     @abstractmethod
     def is_end(self, belief: B) -> bool:
@@ -41,7 +42,9 @@ class EventWalk(ABC, Generic[B]):
     def explanations(self, start: B) -> list[B]:
         """Return what may be believed of the whole round, by the fewest findings."""
         end = self.plain(start)
-        return [end] if end is not None else least_explanations(start, self.steps, self.is_end, len(self.events))
+        if end is not None:
+            return [end]
+        return least_explanations(start, self.steps, self.is_end, len(self.events), self.findings_max)
 
     def plain(self, belief: B) -> B | None:
         """Return the belief after a round without a fault, None where there is one."""

@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 __all__ = ["Belief", "least_explanations"]
 
 SLACKS = (1, 2)  # findings more than the best belief at the same event that one may have and still be followed
-WIDTH = 60  # beliefs followed at one event
+WIDTH, WIDTH_LOST = 60, 8  # beliefs followed at one event; where very many findings were made already
+LOST_FROM = 6  # findings from which on a record is so wrong that no finer explanation is looked for
 
 
 class Belief(Protocol):
@@ -30,21 +31,33 @@ class Belief(Protocol):
 B = TypeVar("B", bound=Belief)
 
 
-def least_explanations(start: B, steps: Callable[[B, int], Iterable[tuple[int, B]]], is_end: Callable[[B], bool], length: int) -> list[B]:
+def least_explanations(
+    start: B, steps: Callable[[B, int], Iterable[tuple[int, B]]], is_end: Callable[[B], bool], length: int, most: int | None = None
+) -> list[B]:
     """Return the beliefs about a whole record of `length` events that take the fewest findings, the likeliest first.
 
     `steps(belief, read)` gives those that may follow after `read` events, each with the number of events it has read:
-    as many (an event is missing) or one more. Of two that cost alike the one that was given first counts.
+    as many (an event is missing) or one more. Of two that cost alike the one that was given first counts. most: where
+    more findings than that are needed, a belief about the first events alone that has made them.
     """
     ends: list[B] = []
     for slack in SLACKS:
-        ends = _ends(start, steps, is_end, length, slack)
-        if ends[0].cost[0] <= slack:  # none better was left out
+        ends = _ends(start, steps, is_end, length, slack, most)
+        if most is not None and ends[0].cost[0] > most:
+            break
+        if ends[0].cost[0] <= slack or ends[0].cost[0] >= LOST_FROM:  # none better was left out
             break
     return ends
 
 
-def _ends(start: B, steps: Callable[[B, int], Iterable[tuple[int, B]]], is_end: Callable[[B], bool], length: int, slack: int) -> list[B]:
+def _ends(
+    start: B,
+    steps: Callable[[B, int], Iterable[tuple[int, B]]],
+    is_end: Callable[[B], bool],
+    length: int,
+    slack: int,
+    most: int | None,
+) -> list[B]:
     serial = count()
     layers: list[list[tuple[tuple[int, int], int, B]]] = [[] for _ in range(length + 1)]
     heappush(layers[0], (start.cost, next(serial), start))
@@ -54,7 +67,12 @@ def _ends(start: B, steps: Callable[[B, int], Iterable[tuple[int, B]]], is_end: 
         least: int | None = None  # findings of the best belief that gets past this event
         while layer:
             cost, _, belief = heappop(layer)
-            if least is not None and (cost[0] > least + slack or len(seen) >= WIDTH):
+            if most is not None and cost[0] > most:
+                if not seen:
+                    return [belief]
+                break
+            width = WIDTH if cost[0] < LOST_FROM else WIDTH_LOST
+            if least is not None and (cost[0] > least + slack or len(seen) >= width):
                 break
             key = belief.key()
             if key in seen:

@@ -31,7 +31,7 @@ def walk_events(events: Sequence[Placed], rules: GameRules, terms: RoundTerms) -
     """Return what a round of a game of win lines departs from and what its settlement may say; see `walk_round`."""
     assert isinstance(rules, Rules)
     tables = lines_tables_of(rules)
-    walk = _Walk(LinesRound(tables, terms.mode, terms.bet_minor), events, is_complete=terms.is_complete)
+    walk = _Walk(LinesRound(tables, terms.mode, terms.bet_minor), events, terms)
     start = LinesBelief(tables.no_values, tables.base_set)
     ends = walk.explanations(start)
     findings = sorted([*ends[0].findings, *_warnings(walk.play, events)], key=lambda finding: finding.event_index)
@@ -41,8 +41,8 @@ def walk_events(events: Sequence[Placed], rules: GameRules, terms: RoundTerms) -
 class _Walk(EventWalk[LinesBelief]):
     """The events of one round, and what may be believed after each."""
 
-    def __init__(self, play: LinesRound, events: Sequence[Placed], *, is_complete: bool) -> None:
-        super().__init__(events, is_complete=is_complete)
+    def __init__(self, play: LinesRound, events: Sequence[Placed], terms: RoundTerms) -> None:
+        super().__init__(events, terms)
         self.play = play
 
     def is_end(self, belief: LinesBelief) -> bool:

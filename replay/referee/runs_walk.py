@@ -49,7 +49,7 @@ def walk_events(events: Sequence[Placed], rules: GameRules, terms: RoundTerms) -
     assert isinstance(rules, Rules)
     tables = runs_tables_of(rules)
     play = RunsRound(tables, terms.mode, terms.bet_minor)
-    walk = _Walk(play, events, is_complete=terms.is_complete)
+    walk = _Walk(play, events, terms)
     active = terms.state_in.get("princess", tables.first_princess)
     if tables.readings["MPS-9"] == 1 or active not in tables.choices:
         active = tables.first_princess
@@ -62,8 +62,8 @@ def walk_events(events: Sequence[Placed], rules: GameRules, terms: RoundTerms) -
 class _Walk(EventWalk[RunsBelief]):
     """The events of one round, and what may be believed after each."""
 
-    def __init__(self, play: RunsRound, events: Sequence[Placed], *, is_complete: bool) -> None:
-        super().__init__(events, is_complete=is_complete)
+    def __init__(self, play: RunsRound, events: Sequence[Placed], terms: RoundTerms) -> None:
+        super().__init__(events, terms)
         self.play = play
 
     def is_end(self, belief: RunsBelief) -> bool:

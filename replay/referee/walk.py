@@ -26,7 +26,8 @@ Events = Sequence[tuple[int, GameEvent]]
 class RoundTerms(NamedTuple):
     """What a round was played for and from, beside its rules: money in minor units, choices by their place in the rules file.
 
-    `is_complete` is False for a round that is still in play.
+    `is_complete` is False for a round that is still in play. findings_max: where a round has more findings, the first of
+    them are enough.
     """
 
     mode: str
@@ -34,6 +35,7 @@ class RoundTerms(NamedTuple):
     is_complete: bool
     state_in: dict[str, int]
     choices: tuple[int, ...]
+    findings_max: int | None = None
 
 
 class RoundTotals(NamedTuple):
@@ -86,11 +88,16 @@ def walk_round(
     found = walk(events, rules, terms)
     moved: list[Finding] = []
     if len(found.findings) > 1:
-        events, moved = with_event_moved(events, found.findings, lambda each: walk(each, rules, terms).findings)
+        fewer = terms._replace(findings_max=_count_grave(found.findings) - 2)  # those left when the event and one more are explained
+        events, moved = with_event_moved(events, found.findings, lambda each: walk(each, rules, fewer).findings)
         found = walk(events, rules, terms) if moved else found
     findings = list(found.findings)
-    for name, value, text in rules.other_readings() if any(finding.severity != "warning" for finding in findings) else ():
-        others = walk(events, _under(rules, name, value), terms).findings
+    grave = _count_grave(findings)
+    as_many = terms._replace(findings_max=grave)
+    for name, value, text in rules.other_readings() if grave else ():
+        others = walk(events, _under(rules, name, value), as_many).findings
+        if _count_grave(others) > grave:
+            continue
         for number, finding in enumerate(found.findings):
             if finding.severity != "warning" and _is_gone(finding, found.findings, others):
                 note = f"vanishes under reading {name} = {value}: {text}"
@@ -106,6 +113,10 @@ def plain_walk(events: Events, rules: GameRules, terms: RoundTerms) -> RoundWalk
 def _walk_of(rules: GameRules) -> Walk:
     walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
     return walk
+
+
+def _count_grave(findings: list[Finding]) -> int:
+    return sum(finding.severity != "warning" for finding in findings)
 
 
 def _under(rules: GameRules, name: str, value: int) -> GameRules:
