@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from audit_reports.event_names import names_in
+from engines.rules import load_rules
 from ledger.fsck import check_ledger
 from ledger.rounds import RoundLedger
 from tests.command_line import run
@@ -164,5 +166,18 @@ def test_a_round_that_waits_is_found_and_exported(capfd: Capture, ledger: Path) 
     found = run(capfd, "find", "--status", "open", "--ledger", ledger, "--json").lines
     assert [each["round_id"] for each in found[:-1]] == [round_id]
     assert run(capfd, "history", "--ledger", ledger).status == 0
+    waits = run(capfd, "show", "--round", round_id, "--ledger", ledger, "--rules", RULES)
+    assert "the round waits for a choice" in waits.out
+    assert "choice       astra, nova or star offered" in waits.out
     run(capfd, "resume", "--round", round_id, "--ledger", ledger, "--rules", RULES, "--choice", "nova")
     assert run(capfd, "find", "--status", "open", "--ledger", ledger, "--json").lines[-1]["rounds"] == 0
+    shown = run(capfd, "show", "--round", round_id, "--ledger", ledger, "--rules", RULES).out
+    assert "choice       nova made by the player" in shown
+
+
+def test_princesses_and_choices_have_names_in_an_export() -> None:
+    """The names of a power's princess, of what is offered and of what is chosen stand beside their numbers."""
+    rules = load_rules(RULES)
+    assert names_in({"kind": "power", "princess": 1}, rules) == {"princess": "nova"}
+    assert names_in({"kind": "choice_offered", "choices": [0, 2, 9]}, rules) == {"choices": ["astra", "star", "?"]}
+    assert names_in({"kind": "choice_made", "choice": 2}, rules) == {"choice": "star"}
