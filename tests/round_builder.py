@@ -7,7 +7,7 @@ carried through as a faulty game would have written it. Lines are those of `audi
 import copy
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -297,10 +297,7 @@ class PlayedRound(Protocol):
 
 
 def round_facts(builder: PlayedRound, *, number: int = 0, balance_before: int = 1_000_000, **changes: Any) -> list[dict[str, Any]]:
-    """Return the events of a whole round as dicts, opening and settlement included, digests made; `changes` go into the opening.
-
-    State in and out and choices are those that the builder has, if it has any.
-    """
+    """Return the events of a whole round as dicts, choices and states that it has included, digests made; `changes` go into the opening."""
     rules = builder.rules
     cost = rules.cost_minor(builder.mode, builder.bet)
     zeros = "0" * 64
@@ -321,17 +318,13 @@ def round_facts(builder: PlayedRound, *, number: int = 0, balance_before: int = 
         "balance_after_minor": balance_before - opened["cost_minor"] + builder.total, "outcome_digest": zeros, "round_digest": zeros,
         "settled_at_us": START_US + 10 * number + 1,
     }  # fmt: skip
-    return redigest([opened, *_with_choices(builder, START_US + 10 * number), settled])
-
-
-def _with_choices(builder: PlayedRound, made_at_us: int) -> Iterator[dict[str, Any]]:
-    """Yield the game events of a round, behind each offer of a choice the one that was made."""
-    choices = iter(getattr(builder, "choices", ()))
+    made = {"kind": "choice_made", "v": 1, "made_by": "player", "session_ref": "", "channel": "", "made_at_us": START_US + 10 * number}
+    choices, events = iter(getattr(builder, "choices", ())), []
     for event in builder.events:
-        yield event.model_dump(mode="json")
+        events.append(event.model_dump(mode="json"))
         if event.kind == "choice_offered":
-            made = {"choice": next(choices), "made_by": "player", "session_ref": "", "channel": "", "made_at_us": made_at_us}
-            yield {"kind": "choice_made", "v": 1, **made}
+            events.append({**made, "choice": next(choices)})
+    return redigest([opened, *events, settled])
 
 
 def redigest(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -127,7 +127,8 @@ def _kernel_files(game: str) -> list[str]:
     """Return the files below engines/ that make a round, in the order in which they are imported."""
     kernels = sorted(f"kernels/{path.name}" for path in (ENGINES / "kernels").glob("*.py") if path.stem != "__init__")
     kernels.sort(key=lambda file: "engines.kernels" in (ENGINES / file).read_text(encoding="utf-8"))
-    return ["event_buffer.py", *kernels, f"games/{GAMES[game]}/game.py"]
+    own = [f"games/{GAMES[game]}/{name}.py" for name in ("tables", "game")]
+    return ["event_buffer.py", *kernels, *(file for file in own if (ENGINES / file).is_file())]
 
 
 def _load_faulty(fault: Fault) -> ModuleType:
