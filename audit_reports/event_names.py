@@ -8,7 +8,7 @@ __all__ = ["names_in"]
 
 
 def names_in(event: dict[str, Any], rules: GameRules) -> dict[str, Any]:
-    """Return the names of the symbols and the strip set in a game event, by field; empty where it has none.
+    """Return the names of symbols, strip set, princess and choices in an event, by field; empty where it has none.
 
     A number that the rules have no name for is given as `?`.
     """
@@ -21,6 +21,11 @@ def names_in(event: dict[str, Any], rules: GameRules) -> dict[str, Any]:
         names["symbols"] = [_name(symbols, symbol) for symbol in event["symbols"]]
     if isinstance(event.get("strip_set"), int):
         names["strip_set"] = _name(sets, event["strip_set"])
+    for field in ("princess", "choice"):
+        if isinstance(event.get(field), int):
+            names[field] = _name(list(rules.choice_names), event[field])
+    if isinstance(event.get("choices"), list):
+        names["choices"] = [_name(list(rules.choice_names), choice) for choice in event["choices"]]
     return names
 
 

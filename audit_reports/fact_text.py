@@ -3,9 +3,33 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from audit_reports.round_report import Amount, CapReport, MultiplierReport, PrizeReport, SpinEndReport, TriggerReport
+from audit_reports.round_report import (
+    Amount,
+    CapReport,
+    ChoiceReport,
+    MultiplierReport,
+    PowerReport,
+    PrizeReport,
+    SpinEndReport,
+    TriggerReport,
+)
 
-__all__ = ["ALARM", "CAP", "FEATURE", "FELL", "MONEY", "QUIET", "ROLES", "STRONG", "Line", "Span", "differing", "fact_spans", "name_words"]
+__all__ = [
+    "ALARM",
+    "CAP",
+    "FEATURE",
+    "FELL",
+    "MONEY",
+    "QUIET",
+    "ROLES",
+    "STRONG",
+    "Line",
+    "Span",
+    "differing",
+    "fact_spans",
+    "name_words",
+    "power_text",
+]
 
 QUIET, STRONG, ALARM, MONEY, FEATURE, FELL, CAP = "dim", "bold", "bold red", "bold green", "bold magenta", "bold green", "bold yellow"
 ROLES = {
@@ -41,12 +65,20 @@ def name_words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def power_text(power: PowerReport) -> str:
+    """Return what a princess does: how many wilds, of how many drawn where there was no room for all."""
+    count, name = len(power.turned_cells), "Power Wild" if power.power == "power_wilds" else "wild"
+    short = f" of {power.size}" if power.size != count else ""
+    place = " on a diagonal" if power.power == "diagonal" and count > 1 else ""
+    return f"{power.princess}: {count}{short} {name}{'' if count == 1 else 's'}{place}"
+
+
 def _sum_text(numbers: Sequence[int]) -> str:
     text = " + ".join(str(number) for number in numbers)
     return f"{text} = {sum(numbers)}" if len(numbers) > 1 else text
 
 
-def fact_spans(fact: MultiplierReport | PrizeReport | CapReport | TriggerReport | SpinEndReport) -> tuple[str, Line]:
+def fact_spans(fact: MultiplierReport | PrizeReport | CapReport | TriggerReport | SpinEndReport | ChoiceReport) -> tuple[str, Line]:
     """Return the title of an event and its text."""
     match fact:
         case MultiplierReport():
@@ -61,7 +93,15 @@ def fact_spans(fact: MultiplierReport | PrizeReport | CapReport | TriggerReport 
             return "win cap", [Span(asked), Span(f"awarded {fact.awarded.text}, cut {fact.cut.text}", CAP)]
         case TriggerReport():
             text = f"{fact.counted} {fact.counted_name}s award {fact.spins_awarded}, {fact.spins_left} left"
+            if fact.counted_name == "empty cell":
+                text = f"{fact.counted} {fact.counted_name}s, the grid is clear: as many as go with the choice"
             return name_words(fact.feature), [Span(text, FEATURE)]
+        case ChoiceReport():
+            if not fact.made_by:
+                *first, last = fact.names or ("nothing",)
+                return "choice", [Span(f"{', '.join(first)}{' or ' if first else ''}{last} offered", FEATURE)]
+            by = "the player" if fact.made_by == "player" else "the system, as nobody chose"
+            return "choice", [Span(fact.names[0], FEATURE), Span(f" made by {by}")]
         case SpinEndReport():
             return "award", _award_spans(fact)
 
@@ -71,6 +111,8 @@ def _change_spans(fact: MultiplierReport) -> Line:
     if fact.cause == "tumble":
         change = f"{fact.from_multiplier} -> {fact.to_multiplier}"
         return [Span("for the next wins "), Span(change, ROLES["heart"])]
+    if fact.cause == "highlights":
+        return [Span("for the next wins "), Span(f"{fact.from_multiplier} -> {fact.to_multiplier}", ROLES["heart"]), Span("  (highlights)")]
     is_total = fact.cause == "total_hearts"
     change = f"{fact.from_multiplier} -> {fact.to_multiplier}"
     spans = [Span("total multiplier " if is_total else "multiplier "), Span(change, ROLES["heart"])]

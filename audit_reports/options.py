@@ -37,6 +37,7 @@ __all__ = [
     "history_path",
     "job_count",
     "keys_folder",
+    "named_choices",
     "named_ledger",
     "parse_count",
     "parse_span",
@@ -211,12 +212,21 @@ def parse_span(since: str, until: str, zone: str) -> Span:
 
 def chosen_choices(rules: "GameRules", choice: str) -> tuple[int, ...]:
     """Return the choice of this name as rounds take it, the first one where none is named; raises UsageError."""
+    return named_choices(rules, choice) or ((0,) if rules.choice_names else ())
+
+
+def named_choices(rules: "GameRules", choice: str) -> tuple[int, ...] | None:
+    """Return the choice of this name, or of this place in the rules file, as rounds take it; None where none is named, or UsageError."""
     names = rules.choice_names
-    if not names and choice:
+    if not choice:
+        return None
+    if not names:
         raise UsageError("--choice", f"none, as a round of {rules.game} waits for no choice", choice)
-    if choice and choice not in names:
+    if choice.isascii() and choice.isdecimal() and int(choice) < len(names):
+        return (int(choice),)
+    if choice not in names:
         raise UsageError("--choice", f"one of {', '.join(names)}", choice)
-    return (names.index(choice) if choice else 0,) if names else ()
+    return (names.index(choice),)
 
 
 def job_count(jobs: int) -> int:

@@ -7,10 +7,12 @@ from audit_reports.round_report import (
     Amount,
     CapReport,
     CellReport,
+    ChoiceReport,
     Fact,
     FeatureEndReport,
     HeaderReport,
     MultiplierReport,
+    PowerReport,
     PrizeReport,
     RoundReport,
     SettlementReport,
@@ -24,11 +26,13 @@ from audit_reports.round_report import (
 )
 from engines.game_events import (
     CapHit,
+    ChoiceOffered,
     Drop,
     FeatureEnded,
     FeatureTrigger,
     GameEvent,
     MultiplierChange,
+    Power,
     Prize,
     SpinEnded,
     SpinStarted,
@@ -37,19 +41,24 @@ from engines.game_events import (
 )
 from engines.rules import PAY_SCALE, GameRules
 from ledger.errors import CurrencyUnknown
-from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
 from ledger.money import format_amount
 
-__all__ = ["build_report"]
+__all__ = ["Played", "build_report"]
+
+Played = GameEvent | ChoiceMade
 
 COUNTED_FOR = {"moon_cash": "moon", "ladder": "moon", "hold_and_respin": "moon"}  # prizes and features that are not for scatters
-WINS = {"scatter_pays": "tumble wins", "ways": "tumble wins", "lines": "line wins"}
+COUNTED_FOR |= {"resonance": "section"}
+UNCOUNTED = ("constellation", "clear_grid")  # prizes for what is no symbol
+WINS = {"scatter_pays": "tumble wins", "ways": "tumble wins", "lines": "line wins", "runs": "runs"}
+POWER_WILD = 2
 
 
 def build_report(
-    round_id: str, opened: RoundOpened | None, settled: RoundSettled | None, events: Sequence[tuple[int, GameEvent]], rules: GameRules
+    round_id: str, opened: RoundOpened | None, settled: RoundSettled | None, events: Sequence[tuple[int, Played]], rules: GameRules
 ) -> RoundReport:
-    """Return the report of a round; `events` are its game events, each with its index in the round's stream."""
+    """Return the report of a round; `events` are its game events and choices, each with its index in the round's stream."""
     reader = _RoundReader(rules, opened)
     for event_index, event in events:
         reader.add(event_index, event)
@@ -60,12 +69,15 @@ def build_report(
         reels=len(rules.reel_rows),
         rows=max(rules.reel_rows),
         reel_rows=rules.reel_rows,
-        is_gold_shown=any(isinstance(event, Drop) and any(event.marks) for _, event in events),
+        is_gold_shown=any(isinstance(event, Drop) and 1 in event.marks for _, event in events),
+        is_power_shown=any(
+            cell and cell.mark == POWER_WILD for spin in reader.spins for step in spin.steps for row in step.rows for cell in row
+        ),
         symbols=reader.symbols,
         spins=tuple(reader.spins),
         award_total=reader.money.amount(reader.awarded_minor),
         settlement=_settlement(settled, reader.money),
-        notes=_notes(opened, settled, rules, reader.money),
+        notes=_notes(opened, settled, rules, reader.money, is_waiting=bool(events) and isinstance(events[-1][1], ChoiceOffered)),
     )
 
 
@@ -101,7 +113,8 @@ class _Money:
         return None if rest else self.amount(minor)
 
 
-_FactEvent = MultiplierChange | Prize | CapHit | FeatureTrigger | SpinEnded | FeatureEnded
+_FactEvent = MultiplierChange | Prize | CapHit | FeatureTrigger | SpinEnded | FeatureEnded | ChoiceOffered | ChoiceMade
+_AFTER_SPIN = FeatureEnded | ChoiceOffered | ChoiceMade  # what stands behind the end of a spin and is none of the next
 
 
 class _RoundReader:
@@ -116,14 +129,15 @@ class _RoundReader:
         self._spin: SpinReport | None = None
         self._steps: list[StepReport] = []  # of the spin that is open
         self._is_ended = False
+        self._won_on: set[int] = set()  # cells that have won in the spin that is open
 
-    def add(self, event_index: int, event: GameEvent) -> None:
+    def add(self, event_index: int, event: Played) -> None:
         """Take the next event of the round."""
         if isinstance(event, SpinStarted):
             self.end_spin()
             self._spin = self._spin_report(event_index, event)
             return
-        if self._spin is None or (self._is_ended and not isinstance(event, FeatureEnded)):
+        if self._spin is None or (self._is_ended and not isinstance(event, _AFTER_SPIN)):
             self.end_spin()
             self._spin = SpinReport()
         match event:
@@ -131,6 +145,8 @@ class _RoundReader:
                 self._steps.append(self._step_of(event_index, event))
             case Win():
                 self._add_win(self._win(event_index, event), event.cells)
+            case Power():
+                self._steps.append(self._power_step(event_index, event))
             case Tumble():
                 self._steps[-1] = self._open_step()._replace(tumble=self._tumble(event_index, event))
             case _:
@@ -145,7 +161,7 @@ class _RoundReader:
                 rest = self._steps[-1].facts
                 self._steps[-1] = self._steps[-1]._replace(facts=())
             self.spins.append(self._spin._replace(steps=tuple(step for step in self._steps if step != StepReport()), rest=rest))
-        self._spin, self._steps, self._is_ended = None, [], False
+        self._spin, self._steps, self._is_ended, self._won_on = None, [], False, set()
 
     def _open_step(self) -> StepReport:
         """Return the last step, a new one after a tumble."""
@@ -155,6 +171,7 @@ class _RoundReader:
 
     def _add_win(self, win: WinReport, cells: Sequence[int]) -> None:
         step, won = self._open_step(), set(cells)
+        self._won_on |= won
         wins = (*step.wins, win)
         rows = tuple(
             tuple(cell._replace(is_won=True) if cell and cell.cell in won else cell for cell in cells_of_row) for cells_of_row in step.rows
@@ -173,14 +190,14 @@ class _RoundReader:
                 cut, cap = money(uncapped - awarded), money(before + awarded)
                 return CapReport(event_index, money(before), money(uncapped), money(awarded), cut, cap)
             case FeatureTrigger():
-                return TriggerReport(
-                    event_index,
-                    event.feature,
-                    event.count,
-                    COUNTED_FOR.get(event.feature, "scatter"),
-                    event.spins_awarded,
-                    event.spins_left,
-                )
+                name = COUNTED_FOR.get(event.feature, "scatter")
+                if self.rules.kind == "runs" and event.feature == "free_spins":
+                    name = "section" if event.spins_awarded else "empty cell"
+                return TriggerReport(event_index, event.feature, event.count, name, event.spins_awarded, event.spins_left)
+            case ChoiceOffered():
+                return ChoiceReport(event_index, tuple(map(self._choice_name, event.choices)))
+            case ChoiceMade():
+                return ChoiceReport(event_index, (self._choice_name(event.choice),), event.made_by, "choice_made")
             case FeatureEnded():
                 return FeatureEndReport(event_index, event.feature, event.spins_played, money(event.total_minor))
             case SpinEnded():
@@ -190,7 +207,7 @@ class _RoundReader:
 
     def _board(self) -> list[CellReport] | None:
         """Return the cells of the last recorded board of the spin in their order, None where there is none."""
-        rows = next((step.rows for step in reversed(self._steps) if step.event_index is not None), None)
+        rows = next((step.rows for step in reversed(self._steps) if step.rows), None)
         return None if rows is None else [cell for reel in zip(*rows, strict=True) for cell in reel if cell]
 
     def _hearts(self) -> tuple[int, ...]:
@@ -199,7 +216,8 @@ class _RoundReader:
     def _prize(self, event_index: int, event: Prize) -> PrizeReport:
         board, pay_x100, multiplier = self._board(), event.pay_x100, event.multiplier
         name = COUNTED_FOR.get(event.which, "scatter")
-        counted = None if board is None else sum(cell.symbol.role == name for cell in board)
+        is_counted = board is not None and event.which not in UNCOUNTED
+        counted = sum(cell.symbol.role == name for cell in board or ()) if is_counted else None
         prize, computed = self.money.amount(event.prize_minor), self.money.of_pay(pay_x100, multiplier)
         return PrizeReport(event_index, event.which, counted, name, multiplier, pay_x100, _pay_text(pay_x100), prize, computed)
 
@@ -247,12 +265,47 @@ class _RoundReader:
             return None
         value = drop.values[cell] if cell < len(drop.values) else 0
         mark = drop.marks[cell] if cell < len(drop.marks) else 0
-        return CellReport(cell, self._symbol(drop.symbols[cell]), value, mark, is_new)
+        return self._lit(CellReport(cell, self._symbol(drop.symbols[cell]), value, mark, is_new))
+
+    def _lit(self, cell: CellReport) -> CellReport:
+        """Return a cell with what the spin's highlights say of it."""
+        is_highlighted = self._spin is not None and cell.cell in self._spin.highlighted_cells
+        return cell._replace(is_highlighted=is_highlighted, is_won_on=is_highlighted and cell.cell in self._won_on)
+
+    def _power_step(self, event_index: int, event: Power) -> StepReport:
+        """Return the step that a power begins: the last board with its cells turned, which is not recorded again."""
+        powers = getattr(self.rules, "powers", ())
+        power = powers[event.princess].power if event.princess < len(powers) else ""
+        wild = next((symbol for symbol in self.symbols if symbol.role == "wild"), self._symbol(len(self.symbols)))
+        mark, turned = POWER_WILD if power == "power_wilds" else 0, set(event.turned_cells)
+        rows = next((step.rows for step in reversed(self._steps) if step.rows), ())
+
+        def after(cell: CellReport | None) -> CellReport | None:
+            if cell is None:
+                return None
+            if cell.cell in turned:
+                cell = cell._replace(symbol=wild, mark=mark)
+            return self._lit(cell._replace(is_won=False, is_new=cell.cell in turned))
+
+        report = PowerReport(event_index, self._choice_name(event.princess), power, event.size, event.turned_cells)
+        return StepReport(rows=tuple(tuple(map(after, row)) for row in rows), power=report)
+
+    def _choice_name(self, choice: int) -> str:
+        names = self.rules.choice_names
+        return names[choice] if choice < len(names) else f"number {choice}"
+
+    def _where(self, win: Win) -> str:
+        if win.line < 0:
+            return ""
+        if self.rules.kind != "runs":
+            return f"on line {win.line}"
+        rows = max(self.rules.reel_rows)
+        return f"in row {win.line + 1}" if win.line < rows else f"in reel {win.line - rows + 1}"
 
     def _win(self, event_index: int, win: Win) -> WinReport:
         amounts = (self.money.amount(win.win_minor), self.money.of_pay(win.pay_x100, win.ways * win.multiplier))
         where = (event_index, self._symbol(win.symbol), win.line, win.count, win.cells)
-        return WinReport(*where, win.ways, win.multiplier, win.pay_x100, _pay_text(win.pay_x100), *amounts)
+        return WinReport(*where, win.ways, win.multiplier, win.pay_x100, _pay_text(win.pay_x100), *amounts, self._where(win))
 
     def _tumble(self, event_index: int, tumble: Tumble) -> TumbleReport:
         names = tuple(tuple(self._symbol(number).name for number in column) for column in tumble.new_symbols)
@@ -278,7 +331,9 @@ def _settlement(settled: RoundSettled | None, money: _Money) -> SettlementReport
     return SettlementReport(settled.ended, *amounts)
 
 
-def _notes(opened: RoundOpened | None, settled: RoundSettled | None, rules: GameRules, money: _Money) -> tuple[str, ...]:
+def _notes(
+    opened: RoundOpened | None, settled: RoundSettled | None, rules: GameRules, money: _Money, *, is_waiting: bool
+) -> tuple[str, ...]:
     notes = []
     if opened is None:
         notes.append("the opening of this round is missing: bet and currency are not known, amounts are in minor units")
@@ -287,5 +342,5 @@ def _notes(opened: RoundOpened | None, settled: RoundSettled | None, rules: Game
     if opened is not None and opened.rules_hash != rules.rules_hash:
         notes.append(f"drawn by other rules than the record names: symbols and strip sets are those of {rules.game} {rules.version}")
     if settled is None:
-        notes.append("the round is not settled")
+        notes.append("the round waits for a choice" if is_waiting else "the round is not settled")
     return tuple(notes)

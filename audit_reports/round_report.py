@@ -14,10 +14,12 @@ __all__ = [
     "Amount",
     "CapReport",
     "CellReport",
+    "ChoiceReport",
     "Fact",
     "FeatureEndReport",
     "HeaderReport",
     "MultiplierReport",
+    "PowerReport",
     "PrizeReport",
     "RoundReport",
     "SettlementReport",
@@ -54,13 +56,18 @@ class CellReport(NamedTuple):
     cell: int
     symbol: SymbolReport
     value: int  # a heart's multiplier, a Moon's cash in hundredths of the bet
-    mark: int  # 1 for gold
-    is_new: bool
+    mark: int  # 1 for gold, 2 for a Power Wild
+    is_new: bool  # fell in for this drop, or was turned by the power before it
     is_won: bool = False
+    is_highlighted: bool = False
+    is_won_on: bool = False  # highlighted, and won on by an earlier drop of the spin
 
 
 class WinReport(NamedTuple):
-    """One winning combination; `computed` is what pay, ways and multiplier come to at the bet, None where that is not known."""
+    """One winning combination; `where` says on what line, row or reel, empty where a game has none.
+
+    `computed` is what pay, ways and multiplier come to at the bet, None where that is not known.
+    """
 
     event_index: int
     symbol: SymbolReport
@@ -73,6 +80,7 @@ class WinReport(NamedTuple):
     pay: str
     win: Amount
     computed: Amount | None
+    where: str = ""
 
 
 class TumbleReport(NamedTuple):
@@ -83,6 +91,26 @@ class TumbleReport(NamedTuple):
     turned_cells: tuple[int, ...]
     new_count: int
     new_names: tuple[tuple[str, ...], ...]
+
+
+class PowerReport(NamedTuple):
+    """A princess acts: cells turn into wilds, fewer than the size drawn where there is no room."""
+
+    event_index: int
+    princess: str
+    power: str
+    size: int
+    turned_cells: tuple[int, ...]
+    kind: str = "power"
+
+
+class ChoiceReport(NamedTuple):
+    """The round asks for a choice, or one is made; `made_by` is empty where it asks."""
+
+    event_index: int
+    names: tuple[str, ...]
+    made_by: str = ""
+    kind: str = "choice_offered"
 
 
 class MultiplierReport(NamedTuple):
@@ -165,11 +193,11 @@ class FeatureEndReport(NamedTuple):
     kind: str = "feature_ended"
 
 
-Fact = MultiplierReport | PrizeReport | CapReport | TriggerReport | SpinEndReport | FeatureEndReport
+Fact = MultiplierReport | PrizeReport | CapReport | TriggerReport | SpinEndReport | FeatureEndReport | ChoiceReport
 
 
 class StepReport(NamedTuple):
-    """A drop with its wins and what falls next; None where it is not recorded.
+    """A drop with its wins and what falls next; None where it is not recorded. A power begins a step too, on the board that it makes.
 
     `rows` are the board from the top; `facts` are other events between this drop and its tumble.
     """
@@ -183,6 +211,7 @@ class StepReport(NamedTuple):
     win_total: Amount | None = None
     facts: tuple[Fact, ...] = ()
     tumble: TumbleReport | None = None
+    power: PowerReport | None = None
 
 
 class SpinReport(NamedTuple):
@@ -240,6 +269,7 @@ class RoundReport(NamedTuple):
     rows: int  # of the highest reel; a lower one has no cell in the top rows
     reel_rows: tuple[int, ...]
     is_gold_shown: bool  # whether some cell of the round is gold
+    is_power_shown: bool  # whether some cell of the round is a Power Wild
     symbols: tuple[SymbolReport, ...]
     spins: tuple[SpinReport, ...]
     award_total: Amount

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from audit_reports.round_reader import build_report
+from audit_reports.round_reader import Played, build_report
 from audit_reports.round_report import RoundReport
 from engines.canonical import CanonicalFormError
-from engines.game_events import GameEvent
 from engines.rules import load_rules
 from ledger.address import LedgerPlace
 from ledger.codec import is_game_topic, parse_event
 from ledger.errors import LedgerError, RoundUnknown
-from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
 from replay.recorded_round import check_record_events
@@ -51,7 +50,7 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
         raise RoundUnknown(round_id, "it has no events")
     opened: RoundOpened | None = None
     settled: RoundSettled | None = None
-    events: list[tuple[int, GameEvent]] = []
+    events: list[tuple[int, Played]] = []
     for row in record.events:
         try:
             event = parse_event(row)
@@ -61,8 +60,8 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
             opened = event
         elif isinstance(event, RoundSettled):
             settled = event
-        elif is_game_topic(row.topic):
-            events.append((row.version - 1, cast(GameEvent, event)))
+        elif is_game_topic(row.topic) or isinstance(event, ChoiceMade):
+            events.append((row.version - 1, cast(Played, event)))
     if opened is None:
         raise RoundNotShownError(round_id, "no opening that can be read")
     try:

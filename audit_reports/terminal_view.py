@@ -8,7 +8,21 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from audit_reports.fact_text import ALARM, FEATURE, FELL, MONEY, QUIET, ROLES, STRONG, Line, Span, differing, fact_spans, name_words
+from audit_reports.fact_text import (
+    ALARM,
+    FEATURE,
+    FELL,
+    MONEY,
+    QUIET,
+    ROLES,
+    STRONG,
+    Line,
+    Span,
+    differing,
+    fact_spans,
+    name_words,
+    power_text,
+)
 from audit_reports.round_report import (
     CellReport,
     Fact,
@@ -151,7 +165,7 @@ def _event_indexes(report: RoundReport) -> set[int]:
     for spin in report.spins:
         indexes += [spin.event_index, *(fact.event_index for fact in spin.rest)]
         for step in spin.steps:
-            indexes += [step.event_index, step.tumble.event_index if step.tumble else None]
+            indexes += [each.event_index if each else None for each in (step, step.tumble, step.power)]
             indexes += [*(win.event_index for win in step.wins), *(fact.event_index for fact in step.facts)]
     return {index for index in indexes if index is not None}
 
@@ -241,6 +255,9 @@ class _RoundView:
         signs += [Span("+", FELL), Span(f"{label:<4}]", "reverse"), Span(" both  ")]
         roles = {symbol.role for symbol in self.report.symbols}
         signs += [Span(f"{label:<4}*", FELL), Span(" gold  ")] if self.report.is_gold_shown else []
+        signs += [Span(f"{label:<4}*", FELL), Span(" Power Wild  ")] if self.report.is_power_shown else []
+        if any(spin.highlighted_cells for spin in self.report.spins):
+            signs += [Span(f"({label:<4})", FELL), Span(" highlighted  "), Span(f":{label:<4}:", FELL), Span(" won on before  ")]
         signs += [Span("x5", ROLES["heart"]), Span(" heart  ")] if "heart" in roles else []
         signs += [Span("5x", ROLES["moon"]), Span(" Moon's cash  ")] if "moon" in roles else []
         signs += [Span("#1 event  !! finding")]
@@ -303,7 +320,8 @@ class _RoundView:
                 side.append([Span(" " * self.index_width) if number or first is None else first, *line])
         for row, text in zip_longest(board, side):
             self.lines.append([*(row or [Span(" " * (board_width - 2))]), Span("  "), *(text or [])] if board else [Span("  "), *text])
-        for event_index in (step.event_index, *(win.event_index for win in step.wins)):
+        powers = [step.power.event_index] if step.power else []
+        for event_index in (step.event_index, *powers, *(win.event_index for win in step.wins)):
             self.draw_findings_of(event_index)
         for fact in step.facts:
             self.draw_fact(fact)
@@ -318,14 +336,15 @@ class _RoundView:
                 line.append(Span("  --  " if is_of_reel else " " * CELL_WIDTH, QUIET))
                 continue
             label = self.label(cell)
-            left = "+" if cell.is_new else "[" if cell.is_won else " "
+            light = ":" if cell.is_won_on else "(" if cell.is_highlighted else " "
+            left = "+" if cell.is_new else "[" if cell.is_won else light
             style = _style(cell.symbol)
             if cell.is_won:
                 style = f"bold reverse {style}"
             elif is_won and cell.symbol.role == "paying":
                 style = f"{QUIET} {style.removeprefix('bold ')}"
             line.append(Span(left, FELL if cell.is_new else style))
-            end = "*" if cell.mark else "]" if cell.is_won else " "
+            end = "*" if cell.mark else light.replace("(", ")") if light != " " else "]" if cell.is_won else " "
             line.append(Span(label + " " * (LABEL_LENGTH - _width(label)) + end, style))
         return line
 
@@ -345,7 +364,9 @@ class _RoundView:
 
     def side_rows(self, step: StepReport, width: int, *, is_shown_next: bool) -> Iterator[tuple[Span | None, Line]]:
         """Yield what stands beside a board: for each paragraph the event's index, None where there is none, and its text."""
-        if step.event_index is None:
+        if step.power is not None:
+            yield self.index_span(step.power.event_index), [Span(power_text(step.power), FEATURE)]
+        elif step.event_index is None:
             yield None, [Span("no board recorded", ALARM)]
         else:
             stops = f", stops {' '.join(map(str, step.stops))}" if step.stops else ""
@@ -364,17 +385,19 @@ class _RoundView:
         if step.tumble:
             removed, new = len(step.tumble.removed_cells), step.tumble.new_count
             turned = f", {len(step.tumble.turned_cells)} turn" if step.tumble.turned_cells else ""
-            yield self.index_span(step.tumble.event_index), [Span(f"tumble: {removed} leave, {new} fall in{turned}", QUIET)]
+            unpaid = "" if step.wins or any(step.tumble.new_names) else ", unpaid"
+            fallen = f", {new} fall in" if any(step.tumble.new_names) or not is_shown_next else ""
+            yield self.index_span(step.tumble.event_index), [Span(f"tumble: {removed} leave{fallen}{turned}{unpaid}", QUIET)]
             if not is_shown_next:
                 reels = " | ".join(" ".join(names) or "-" for names in step.tumble.new_names)
                 yield None, [Span("!! no drop recorded after it; by reel "), Span(reels)]
-        elif step.event_index is not None and not step.wins:
+        elif step.rows and not step.wins:
             yield None, [Span("no win", QUIET)]
 
     def win_rows(self, wins: Sequence[WinReport], width: int) -> list[Line]:
         """Return the wins of a drop in columns, with less space between them where the page is narrow."""
         counts = [str(win.symbol_count) for win in wins]
-        names = [win.symbol.name + (f" on line {win.line}" if win.line >= 0 else "") for win in wins]
+        names = [f"{win.symbol.name} {win.where}".rstrip() for win in wins]
         pays = [win.pay + "".join(f" x {n}" for n in (win.ways, win.multiplier) if n != 1) for win in wins]
         columns = [counts, names, pays, [win.win.text for win in wins]]
         widths = [max((_width(_clean(text)) for text in column), default=0) for column in columns]

@@ -96,6 +96,7 @@ def alternative_lines(verification: Verification, others: list[Alternative] | No
         sign = "more" if other.difference_minor > 0 else "less"
         difference = f"{change} {sign}" if other.difference_minor else "the same amount"
         beyond = f"; it takes {other.words_beyond} random words that the round never took" if other.words_beyond else ""
+        beyond += "; it asks for a choice that was never made, and is shown with the first" if other.is_choice_assumed else ""
         yield f"      wins {total} {opened.currency}, {difference}; {other.ended}; differs from event {other.first_event} on{beyond}"
 
 

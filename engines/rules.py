@@ -166,6 +166,7 @@ class GameRules(_Part):
     """All that a kernel and a referee know of one version of a game."""
 
     reading_names: ClassVar[tuple[str, ...]] = ()  # those that the game's kernel and referee read, in their order
+    state_reading: ClassVar[str] = ""  # one under which, at value 1, the state in of a round says nothing
 
     game: Annotated[str, Field(pattern=f"^{GAME_ID}$")]
     version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
@@ -196,6 +197,11 @@ class GameRules(_Part):
     def first_state(self) -> dict[str, int]:
         """What an account's first round of the game starts from; empty where a game carries nothing from round to round."""
         return {}
+
+    @property
+    def states(self) -> tuple[dict[str, int], ...]:
+        """Every state that an account can be in between two rounds of the game."""
+        return (self.first_state,)
 
     @property
     def choice_names(self) -> tuple[str, ...]:

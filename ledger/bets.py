@@ -14,13 +14,26 @@ from ledger.errors import EpochEnded, GameMismatch, IdempotencyConflict, TextInv
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.profile import Profile
 from ledger.seeds import SeedEpoch
-from ledger.store import AccountRow, Opening
+from ledger.states import state_after
+from ledger.store import AccountRow, EventRow, Opening
 
-__all__ = ["Bet", "BetTerms", "Draft", "Game", "Opened", "Played", "check_client_seed", "check_game", "check_same_bet", "check_terms"]
+__all__ = [
+    "Bet",
+    "BetTerms",
+    "Draft",
+    "Game",
+    "Opened",
+    "Played",
+    "Waiting",
+    "check_client_seed",
+    "check_game",
+    "check_same_bet",
+    "check_terms",
+]
 
 _CLIENT_SEED_BYTES_MAX = 256
 _REFERENCE = re.compile("[0-9a-f]{32}")
-_SAME = ("account_ref", "game", "mode", "bet_minor", "client_seed", "external_ref", "state_in")
+_SAME = ("account_ref", "game", "mode", "bet_minor", "client_seed", "external_ref")
 
 
 class Game(Protocol):
@@ -46,11 +59,10 @@ class BetTerms(TypedDict, total=False):
     idempotency_key: str
     session_ref: str
     channel: str
-    state_in: dict[str, int]
 
 
 class Bet(NamedTuple):
-    """A bet with all its terms; `state_in` is what the account's last round in the game left, empty where a game keeps nothing."""
+    """A bet with all its terms."""
 
     account_ref: str
     game: str
@@ -61,26 +73,39 @@ class Bet(NamedTuple):
     idempotency_key: str = ""
     session_ref: str = ""
     channel: str = ""
-    state_in: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A round that is paid for. `event` stands in the record as `data`; the key never leaves the server while it is open."""
+    """A round that is paid for. `event` stands in the record as `data`; the key never leaves the server while it is open.
+
+    `later` are the events that stand behind it, where it waits for a choice.
+    """
 
     round_id: str
     event: RoundOpened
     data: bytes = field(repr=False)
     key: bytes = field(repr=False)
     is_repeat: bool = False  # of an earlier call with the same idempotency key
+    later: tuple[EventRow, ...] = ()
 
 
 class Played(NamedTuple):
-    """A round from bet to settlement."""
+    """A round from bet to settlement; `system_choices` are those that nobody made."""
 
     round_id: str
     opened: RoundOpened
     settled: RoundSettled
+    is_repeat: bool = False
+    system_choices: tuple[int, ...] = ()
+
+
+class Waiting(NamedTuple):
+    """A round that waits for one of the choices offered, each by its place in the rules file's list."""
+
+    round_id: str
+    opened: RoundOpened
+    offered: tuple[int, ...]
     is_repeat: bool = False
 
 
@@ -100,11 +125,12 @@ class Draft:
         bet = self.bet
         epoch = self.epoch
         terms = (bet.account_ref, bet.game, self.cost_minor, bet.external_ref, bet.idempotency_key)
-        return Opening(round_id, *terms, epoch.number, epoch.commitment)
+        return Opening(round_id, *terms, epoch.number, epoch.commitment, bool(self.game.rules.first_state))
 
-    def event_of(self, account: AccountRow, nonce: int, now: int) -> EventBytes:
+    def event_of(self, account: AccountRow, nonce: int, settlement: bytes | None, now: int) -> EventBytes:
         """Return the `round_opened` of this bet, and keep it and the round key.
 
+        settlement: the `round_settled` that left a state, None where none did.
         Raises EpochEnded where the nonce was dealt before: a backup was put in the ledger's place while this writer ran.
         """
         bet, rules, epoch = self.bet, self.game.rules, self.epoch
@@ -136,7 +162,7 @@ class Draft:
             round_key_commitment=round_key_commitment(self.key),
             client_seed=bet.client_seed,
             nonce=nonce,
-            state_in=bet.state_in or {},
+            state_in=state_after(rules, settlement),
             opened_at_us=now,
         )
         return event_bytes(self.event)
@@ -163,7 +189,7 @@ def check_same_bet(opened: Opened, bet: Bet) -> None:
     """Raise IdempotencyConflict where the bet is not the one that its idempotency key was recorded with."""
     for name in _SAME:
         recorded, given = getattr(opened.event, name), getattr(bet, name)
-        if recorded != given and (recorded or given):  # no state and an empty one are the same
+        if recorded != given:
             raise IdempotencyConflict(bet.idempotency_key, opened.round_id, name, str(recorded), str(given))
 
 

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 from engines.canonical import strict_values
 from ledger.address import LedgerPlace
 from ledger.faults import Fault
-from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
 from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
 from ledger.recomputed import EventFault, Recomputed, has_its_fields, wrong_fields
 from ledger.store import ROUND_STREAM, LeafRow
-from ledger.stretch import KINDS, STRETCH_LEAVES, StoredNodes, Stretch, agreeing_values, clean_stretches
+from ledger.stretch import FOLDED, STRETCH_LEAVES, StoredNodes, Stretch, agreeing_values, clean_stretches
 from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
 
 __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
@@ -180,9 +179,12 @@ class _Walk:
             if is_held:
                 self._peaks, _ = append_leaf(self._peaks, self.leaf_count - 1, leaf_hash_)
                 found += self._hold()
-            # As `_forget_settled`, without a call for each leaf.
-            if stream[:6] == ROUND_STREAM and stream[6:] not in in_play:
-                last_versions.pop(stream, None)
+            # As `_end_leaf`, without a call for each leaf.
+            if stream[:6] == ROUND_STREAM:
+                if (round_ := in_play.get(stream[6:])) is None:
+                    last_versions.pop(stream, None)
+                else:
+                    round_.version = version_last
             found.append(None)
         return found
 
@@ -220,7 +222,7 @@ class _Walk:
                 yield _form_fault(event)
             elif not has_its_fields(values):
                 yield _fold_fault(leaf.stream, version, wrong_fields(values))
-            elif version == 1 or KINDS[event[3]] in LIFECYCLE_EVENTS:
+            elif version == 1 or event[3] in FOLDED:
                 for fault in self.recomputed.take(leaf.stream, version, values, leaf.leaf_index):
                     yield _fold_fault(leaf.stream, version, fault)
         self.event_count += len(form) // 2
@@ -229,7 +231,7 @@ class _Walk:
         if recomputed != leaf.leaf_hash and not missing_count:
             yield Fault("leaf", row, leaf.stream, leaf.version_first - 1, leaf.leaf_hash.hex(), recomputed.hex())
         yield from self._grow(recomputed)
-        self._forget_settled(leaf.stream)
+        self._end_leaf(leaf)
 
     def _versions_fault(self, leaf: LeafRow) -> Fault:
         wanted = f"versions from {self._last_versions.get(leaf.stream, 0) + 1}"
@@ -251,10 +253,14 @@ class _Walk:
             row = f"tree of {self.leaf_count} leaves"
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
-    def _forget_settled(self, stream: str) -> None:
+    def _end_leaf(self, leaf: LeafRow) -> None:
         # A settled round's stream has ended; what would come after it is seen as a leaf whose versions do not begin at 1.
-        if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
-            self._last_versions.pop(stream, None)
+        if leaf.stream.startswith(ROUND_STREAM):
+            round_ = self.recomputed.rounds.get(leaf.stream.removeprefix(ROUND_STREAM))
+            if round_ is None:
+                self._last_versions.pop(leaf.stream, None)
+            else:
+                round_.version = leaf.version_last
 
     def _take(self, leaf: LeafRow, version: int) -> tuple[NumberedRow | None, list[Fault]]:
         """Return the event that a leaf covers, from the next row or from where it stands, and what is wrong with its place."""
@@ -344,7 +350,7 @@ def check_ledger(
             for fault in walk.faults():
                 if fault is not None or is_ticking:
                     yield fault
-            for table in ("accounts", "account_names", "epochs", "texts"):
+            for table in ("accounts", "account_names", "epochs", "texts", "states"):
                 yield from structure.type_faults(table)
             for code, row, stream, want, got in walk.recomputed.compare(rows):
                 yield Fault(code, row, stream, -1, want, got)

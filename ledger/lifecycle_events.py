@@ -14,6 +14,7 @@ __all__ = [
     "LIFECYCLE_EVENTS",
     "AccountOpened",
     "BuildRegistered",
+    "ChoiceMade",
     "EpochClosed",
     "EpochCommitted",
     "FundsMoved",
@@ -66,6 +67,17 @@ class RoundOpened(RecordedEvent):
     nonce: Minor
     state_in: dict[str, Integer]
     opened_at_us: TimeUs
+
+
+class ChoiceMade(RecordedEvent):
+    """What a round waited for: stands behind the `choice_offered` that it answers, before the next game event."""
+
+    kind: Literal["choice_made"] = "choice_made"
+    choice: Minor  # one of those offered: its place in the rules file's list of what can be chosen
+    made_by: Literal["player", "system"]  # the system only where nobody chose
+    session_ref: ReferenceOrEmpty  # of the choice, which may come from another session than the bet
+    channel: Text
+    made_at_us: TimeUs
 
 
 class RoundSettled(RecordedEvent):
@@ -177,6 +189,7 @@ class SeedKeyRotated(RecordedEvent):
 
 LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_opened": RoundOpened,
+    "choice_made": ChoiceMade,
     "round_settled": RoundSettled,
     "account_opened": AccountOpened,
     "funds_moved": FundsMoved,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ledger.address import DatabaseAddress
 from ledger.errors import LedgerDamaged
+from ledger.postgres_reading import DIALECT
 from ledger.postgres_rows import Reads, database_reads
 from ledger.sqlite_schema import create_tables, ledger_error
 
@@ -35,7 +36,7 @@ def copy_database(address: DatabaseAddress, out: Path) -> None:
         try:
             with contextlib.closing(sqlite3.connect(out, isolation_level=None)) as connection:
                 connection.execute("BEGIN")
-                for table in _TABLES:
+                for table in (*_TABLES, *_later_tables(reads)):
                     _copy_table(reads, connection, table)
                 connection.execute("COMMIT")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -45,10 +46,15 @@ def copy_database(address: DatabaseAddress, out: Path) -> None:
             raise ledger_error(str(out), error) from error
 
 
+def _later_tables(reads: Reads) -> list[str]:
+    row = reads.one_of(DIALECT.later_tables.replace("?", DIALECT.mark), ("states",)).fetchone()
+    return ["states"] if row[0] else []
+
+
 def _copy_table(reads: Reads, connection: sqlite3.Connection, table: str) -> None:
     columns = [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
     names = ["notification_id" if column == "rowid" else column for column in columns]
-    rows = reads.all_of(f"SELECT {', '.join(names)} FROM {table} ORDER BY {_TABLES[table]}", ())
+    rows = reads.all_of(f"SELECT {', '.join(names)} FROM {table} ORDER BY {_TABLES.get(table, 1)}", ())
     insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     while page := rows.fetchmany(ROWS_A_STEP):
         connection.executemany(insert, page)

@@ -44,6 +44,9 @@ _COLUMNS = (
     ("stored_events", "originator_version", "bigint not null"),
     ("stored_events", "state", "bytea not null"),
     ("stored_events", "topic", "text not null collate C"),
+    ("states", "account_ref", "text not null"),
+    ("states", "game", "text not null"),
+    ("states", "round_id", "text not null"),
     ("texts", "content", "text not null"),
     ("texts", "salt", "text not null"),
     ("texts", "text_hash", "text not null"),
@@ -62,6 +65,7 @@ _CONSTRAINTS = (
     ("schema_version", "schema_version_pkey", "PRIMARY KEY (version)"),
     ("stored_events", "stored_events_notification_id_key", "UNIQUE (notification_id)"),
     ("stored_events", "stored_events_pkey", "PRIMARY KEY (originator_id, originator_version)"),
+    ("states", "states_pkey", "PRIMARY KEY (account_ref, game)"),
     ("texts", "texts_pkey", "PRIMARY KEY (text_hash)"),
 )
 # Name, table, and columns; those of constraints are unique.
@@ -80,11 +84,12 @@ _INDEXES = (
     ("UNIQUE ", "schema_version_pkey", "schema_version", "(version)"),
     ("UNIQUE ", "stored_events_notification_id_key", "stored_events", "(notification_id)"),
     ("UNIQUE ", "stored_events_pkey", "stored_events", "(originator_id, originator_version)"),
+    ("UNIQUE ", "states_pkey", "states", "(account_ref, game)"),
     ("UNIQUE ", "texts_pkey", "texts", "(text_hash)"),
 )
 
 OBJECTS = (
-    *((f"table {table}", table, "p") for table in (*TABLES, "texts")),
+    *((f"table {table}", table, "p") for table in (*TABLES, "states", "texts")),
     *((f"column {table}.{name}", table, definition) for table, name, definition in _COLUMNS),
     *((f"constraint {table}.{name}", table, definition) for table, name, definition in _CONSTRAINTS),
     *(

@@ -21,7 +21,7 @@ DIALECT = Dialect(
     data="coalesce({}, '')",
     listed=" = ANY(%s)",
     unindexed="",
-    texts_tables=f"SELECT count(*) FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = 'texts'",
+    later_tables=f"SELECT count(*) FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = ?",
     list_of=list,
 )
 

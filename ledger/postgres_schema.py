@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ledger.address import DatabaseAddress
 from ledger.errors import LedgerEmpty, LedgerExists, LedgerNewer, NotALedger
 from ledger.postgres_connection import SCHEMA, connect, translated
+from ledger.states import CREATE_STATES
 from ledger.texts import CREATE_TEXTS
 
 if TYPE_CHECKING:
@@ -81,7 +82,14 @@ def _statements() -> list[str]:
         f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_append_only"
         for table in APPEND_ONLY
     ]
-    return [f"CREATE SCHEMA {SCHEMA}", tables, CREATE_TEXTS, *refusals, f"INSERT INTO schema_version VALUES ({SCHEMA_VERSION})"]
+    return [
+        f"CREATE SCHEMA {SCHEMA}",
+        tables,
+        CREATE_TEXTS,
+        CREATE_STATES,
+        *refusals,
+        f"INSERT INTO schema_version VALUES ({SCHEMA_VERSION})",
+    ]
 
 
 def create_tables(address: DatabaseAddress, connection: "psycopg.Connection[Any]") -> None:

@@ -15,7 +15,7 @@ from ledger.postgres_schema import TABLES
 __all__ = ["DatabaseStructure", "found_objects"]
 
 _SCHEMA_ID = f"(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')"
-_LATER = "texts"  # a ledger from before there were texts has no table of them
+_LATER = ("texts", "states")  # a ledger from before there were any has no table of them
 
 # Each gives what an object is called, the table it is of, and how it is defined.
 _OBJECTS = (
@@ -76,7 +76,7 @@ class DatabaseStructure:
         """Yield each object that a new ledger has not, has otherwise or has alone, and a number of a row that none gives out."""
         found = found_objects(self._read)
         tables = {table for _, table, _ in found}
-        missing = {name: definition for name, table, definition in OBJECTS if table != _LATER or table in tables}
+        missing = {name: definition for name, table, definition in OBJECTS if table not in _LATER or table in tables}
         for name, _, definition in found:
             wanted = missing.pop(name, None)
             if wanted is None:

@@ -12,10 +12,11 @@ from ledger.errors import TreeBroken
 from ledger.merkle import audit_path, peak_places, root_of_peaks
 from ledger.store import LEAF_END, AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
 
-__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_texts", "read_node", "tree_size"]
+__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_states", "has_texts", "read_node", "tree_size"]
 
 _HASH_BYTES = 32
 _PAGE_ROUNDS = 500
+_ROUNDS_BEFORE = 8  # should be one; rows that were altered may put others before it
 _PAGE_LEAVES = 10_000
 _LEAF_FIRST, _LEAF_LAST = -(2**63), 2**63 - 1  # of all indexes that a row can have
 _LAST_CHARACTER = "\U0010ffff"  # sorts after every other in the order of bytes
@@ -46,7 +47,7 @@ class Dialect(NamedTuple):
     data: str
     listed: str
     unindexed: str
-    texts_tables: str
+    later_tables: str  # counts the tables of a name, which not every ledger has
     list_of: Callable[[Sequence[str]], Any]
 
 
@@ -93,8 +94,10 @@ class Statements:
             "page_events": f"SELECT {event} {is_named_event} {in_order}",
             "page_topics": f"SELECT {event} {is_named_event} AND {text('topic')}{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
+            "before": "SELECT stream FROM leaves WHERE leaf_index < ? AND version_first > 1 AND stream IN "
+            "(SELECT 'round/' || round_id FROM rounds WHERE account_ref = ? AND game = ?) ORDER BY leaf_index DESC LIMIT ?",
             "strays": _STRAYS,
-            "texts_tables": dialect.texts_tables,
+            "later_tables": dialect.later_tables,
             "text": f"SELECT {text('text_hash')}, {text('salt')}, {text('content')} FROM texts WHERE text_hash = ?",
             "repeat": f"SELECT round_id, {data('state')} FROM rounds JOIN stored_events ON originator_id = 'round/' || round_id "
             "AND originator_version = 1 WHERE idempotency_key = ? AND idempotency_key <> ''",
@@ -141,7 +144,12 @@ def read_node(cursor: Cursor, statements: Statements, level: int, node_index: in
 
 def has_texts(cursor: Cursor, statements: Statements) -> bool:
     """Return whether there is a table of texts: a ledger from before they were recorded has none until it needs one."""
-    return bool(cursor.execute(statements["texts_tables"]).fetchone()[0])
+    return bool(cursor.execute(statements["later_tables"], ("texts",)).fetchone()[0])
+
+
+def has_states(cursor: Cursor, statements: Statements) -> bool:
+    """Return whether there is a table of states: a ledger from before any game carried one has none until it needs one."""
+    return bool(cursor.execute(statements["later_tables"], ("states",)).fetchone()[0])
 
 
 class Nodes:
@@ -238,6 +246,12 @@ class Reading:
         bounds = (prefix, prefix + _LAST_CHARACTER)
         with self._reading() as cursor:
             return [row[0] for row in cursor.execute(self.reads["streams"], (*bounds, *bounds)).fetchall()]
+
+    def streams_before(self, account_ref: str, game: str, leaf_end: int) -> list[str]:
+        """Return the streams of the last few rounds of an account and game that were gone on with before a leaf, the last one first."""
+        with self._reading() as cursor:
+            found = cursor.execute(self.reads["before"], (min(leaf_end, LEAF_END), account_ref, game, _ROUNDS_BEFORE)).fetchall()
+        return list(dict.fromkeys(row[0] for row in found))
 
     def stream_events(self, stream: str) -> list[EventRow]:
         """Return the events of a stream in order."""

@@ -55,7 +55,7 @@ class _Round:
     cost_minor: int
     epoch: int
     version: int = 1
-    status: str = "open"
+    status: str = "open"  # waiting where its last append ends with a choice that is offered
 
 
 # Of the events that there are many of, what is taken; of others all.
@@ -64,7 +64,7 @@ _TAKEN = {
         *("kind", "account_ref", "game", "external_ref", "idempotency_key", "cost_minor", "balance_before_minor"),
         *("epoch", "seed_commitment", "nonce", "engine_fingerprint"),
     ),
-    "round_settled": ("kind", "total_win_minor", "balance_after_minor"),
+    "round_settled": ("kind", "total_win_minor", "balance_after_minor", "state_out"),
 }
 
 
@@ -123,6 +123,7 @@ class Recomputed:
         self._ending: set[int] = set()  # epochs open when the seed key was rotated, which closes them
         self.rounds: dict[str, _Round] = {}  # in play
         self.settled = _SettledRounds()
+        self._states: dict[tuple[str, str], str] = {}  # by account and game: the round that left the last state
         self.builds = RecomputedBuilds()
         self.round_count = 0
 
@@ -141,6 +142,9 @@ class Recomputed:
                 self._open_round(faults, stream.removeprefix(ROUND_STREAM), values)
             elif kind == "round_settled":
                 self._settle_round(faults, stream.removeprefix(ROUND_STREAM), version, values)
+            elif kind in ("choice_offered", "choice_made"):
+                if (round_ := self.rounds.get(stream.removeprefix(ROUND_STREAM))) is not None:
+                    round_.status = "waiting" if kind == "choice_offered" else "open"
             elif kind == "account_opened":
                 ref = stream.removeprefix(ACCOUNT_STREAM)
                 if version != 1 or values["account_ref"] != ref:
@@ -215,6 +219,8 @@ class Recomputed:
             return
         round_.version, round_.status = version, "settled"
         self.settled.add(round_id, round_)
+        if values["state_out"]:
+            self._states[round_.account_ref, round_.game] = round_id
         account = self.accounts.get(round_.account_ref)
         if account is not None:
             balance = account.balance_minor + values["total_win_minor"]
@@ -279,6 +285,7 @@ class Recomputed:
         """Yield where the rows of accounts, epochs and rounds are not what the events make."""
         yield from self._compare_accounts(rows)
         yield from self._compare_epochs(rows)
+        yield from self._compare_states(rows)
         yield from self.settled.compare(rows, self.rounds)
 
     def _compare_accounts(self, rows: TableRows) -> Iterator[RowFault]:
@@ -317,6 +324,18 @@ class Recomputed:
         for number in self.epochs:
             if number not in met:
                 yield "row_missing", f"epochs {number}", f"{EPOCH_STREAM}{number}", "a row", "none"
+
+    def _compare_states(self, rows: TableRows) -> Iterator[RowFault]:
+        missing = dict(self._states)
+        for ref, game, round_id in rows.states():
+            row, stream = f"states {ref}, {game}", ACCOUNT_STREAM + ref
+            wanted = missing.pop((ref, game), None)
+            if wanted is None:
+                yield "row_extra", row, stream, "no row without a round that left a state", round_id
+            elif wanted != round_id:
+                yield "row", f"round_id in {row}", stream, wanted, round_id
+        for ref, game in missing:
+            yield "row_missing", f"states {ref}, {game}", ACCOUNT_STREAM + ref, "a row", "none"
 
 
 def _compare_row(row: str, stream: str, names: tuple[str, ...], wanted: Sequence[Any], found: Sequence[Any]) -> Iterator[RowFault]:

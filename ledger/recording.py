@@ -14,8 +14,9 @@ from engines.game import EventBytes
 from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import format_amount
-from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts, tree_size
+from ledger.reading import Cursor, Nodes, Reading, Statements, has_states, has_texts, tree_size
 from ledger.references import now_us
+from ledger.states import CREATE_STATES
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
 
@@ -33,6 +34,8 @@ class WriteStatements(NamedTuple):
     select_epochs_open: str
     select_last_version: str
     select_round: str
+    select_state: str
+    create_states: str
     create_texts: str
     insert_account: str
     insert_account_name: str
@@ -46,7 +49,9 @@ class WriteStatements(NamedTuple):
     update_account_settling: str
     update_epoch_closing: str
     update_epoch_nonce: str
+    update_round_leaving: str
     update_round_settling: str
+    upsert_state: str
 
 
 _STATEMENTS = WriteStatements(
@@ -58,8 +63,11 @@ _STATEMENTS = WriteStatements(
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
-    select_round="SELECT r.status, r.version, r.account_ref, a.balance_minor "
+    select_round="SELECT r.status, r.version, r.account_ref, r.game, a.balance_minor "
     "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
+    select_state="SELECT e.state FROM states s JOIN stored_events e ON e.originator_id = 'round/' || s.round_id "
+    "WHERE s.account_ref = ? AND s.game = ? AND e.topic = 'round_settled/1'",
+    create_states=CREATE_STATES,
     create_texts=CREATE_TEXTS,
     insert_account="INSERT INTO accounts VALUES (?,1,?,0,'')",
     insert_account_name="INSERT INTO account_names VALUES (?,?)",
@@ -73,13 +81,25 @@ _STATEMENTS = WriteStatements(
     update_account_settling="UPDATE accounts SET balance_minor = ?, round_in_play = '' WHERE account_ref = ?",
     update_epoch_closing="UPDATE epochs SET is_closed = 1 WHERE epoch = ?",
     update_epoch_nonce="UPDATE epochs SET next_nonce = next_nonce + 1 WHERE epoch = ?",
+    update_round_leaving="UPDATE rounds SET status = 'waiting', version = ? WHERE round_id = ?",
     update_round_settling="UPDATE rounds SET status = 'settled', version = ? WHERE round_id = ?",
+    upsert_state="INSERT INTO states VALUES (?,?,?) ON CONFLICT (account_ref, game) DO UPDATE SET round_id = excluded.round_id",
 )
 
 
 def write_statements(mark: str) -> WriteStatements:
     """Return the statements with the mark that a database knows values by."""
     return WriteStatements._make(statement.replace("?", mark) for statement in _STATEMENTS)
+
+
+class _RoundInPlay(NamedTuple):
+    """What a transaction that goes on with a round reads of it."""
+
+    status: str
+    version: int
+    account_ref: str
+    game: str
+    balance_minor: int
 
 
 class TreeEnd:
@@ -237,9 +257,9 @@ class Recording(Reading):
             epochs = [row[0] for row in cursor.execute(self.writes.select_epochs_open, ()).fetchall()]
             return self._close_epochs(cursor, epochs, closed_of)
 
-    def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
+    def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, bytes | None, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""
-        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment = opening
+        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment, carries_state = opening
         with self._writing as cursor:
             if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
                 return OpenedRow(repeat[0], repeat[1], True)
@@ -253,29 +273,61 @@ class Recording(Reading):
                 raise _short(account, cost_minor)
             if nonce is None:
                 raise EpochEnded(epoch)
+            settlement = self._left_state(cursor, account_ref, game) if carries_state else None
             now = self.clock()
-            event = event_of(account, nonce, now)
+            event = event_of(account, nonce, settlement, now)
             cursor.execute(self.writes.update_account_opening, (account.balance_minor - cost_minor, round_id, account_ref))
             cursor.execute(self.writes.update_epoch_nonce, (epoch,))
             cursor.execute(self.writes.insert_round, (round_id, account_ref, game, external_ref, idempotency_key))
             self._append(cursor, ROUND_STREAM + round_id, 1, [event], now)
         return OpenedRow(round_id, event.data, False)
 
-    def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:
+    def _left_state(self, cursor: Cursor, account_ref: str, game: str) -> bytes | None:
+        row = cursor.execute(self.writes.select_state, (account_ref, game)).fetchone() if has_states(cursor, self.reads) else None
+        return bytes(row[0]) if row else None
+
+    def _round_in_play(self, cursor: Cursor, round_id: str, version_last: int) -> _RoundInPlay:
+        row = cursor.execute(self.writes.select_round, (round_id,)).fetchone()
+        if row is None:
+            raise RoundUnknown(round_id, "it was never opened here")
+        found = _RoundInPlay._make(row)
+        if found.status not in ("open", "waiting"):
+            raise RoundNotOpen(round_id, found.status)
+        if found.version != version_last:  # somebody else has gone on with it
+            raise VersionConflict(ROUND_STREAM + round_id, found.version + 1, version_last + 1)
+        return found
+
+    def leave_round(self, round_id: str, version_last: int, events_of: Callable[[int], Sequence[EventBytes]]) -> None:
+        """Add the events of a round up to a choice that it waits for."""
+        with self._writing as cursor:
+            self._round_in_play(cursor, round_id, version_last)
+            now = self.clock()
+            events = events_of(now)
+            cursor.execute(self.writes.update_round_leaving, (version_last + len(events), round_id))
+            self._append(cursor, ROUND_STREAM + round_id, version_last + 1, events, now)
+
+    def settle_round(
+        self,
+        round_id: str,
+        win_minor: int,
+        events_of: Callable[[int, int], Sequence[EventBytes]],
+        *,
+        version_last: int = 1,
+        leaves_state: bool = False,
+    ) -> int:
         """Add a round's last events, credit the win, free the slot and return the balance."""
         with self._writing as cursor:
-            row = cursor.execute(self.writes.select_round, (round_id,)).fetchone()
-            if row is None:
-                raise RoundUnknown(round_id, "it was never opened here")
-            status, version, account_ref, balance = row
-            if status != "open":
-                raise RoundNotOpen(round_id, status)
-            balance += win_minor
+            found = self._round_in_play(cursor, round_id, version_last)
+            balance = found.balance_minor + win_minor
             now = self.clock()
             events = events_of(balance, now)
-            cursor.execute(self.writes.update_account_settling, (balance, account_ref))
-            cursor.execute(self.writes.update_round_settling, (version + len(events), round_id))
-            self._append(cursor, ROUND_STREAM + round_id, version + 1, events, now)
+            cursor.execute(self.writes.update_account_settling, (balance, found.account_ref))
+            cursor.execute(self.writes.update_round_settling, (version_last + len(events), round_id))
+            if leaves_state:
+                if not has_states(cursor, self.reads):
+                    cursor.execute(self.writes.create_states)
+                cursor.execute(self.writes.upsert_state, (found.account_ref, found.game, round_id))
+            self._append(cursor, ROUND_STREAM + round_id, version_last + 1, events, now)
         return int(balance)
 
 

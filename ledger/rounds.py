@@ -2,12 +2,14 @@
 
 A round is two transactions. After the first the wager, the nonce and the commitment to the round key are on disk;
 after the second the whole outcome is. Between the two a crash leaves an open round, and its outcome is already fixed:
-`finish_round` plays it from the same seed and nonce.
+`finish_round` plays it from the same seed and nonce. One that is left at a choice is three: it waits between the
+second, which ends with what is offered, and the third, which begins with what is chosen.
 """
 
 import contextlib
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -21,11 +23,22 @@ from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
 from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
-from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, check_same_bet, check_terms
+from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, Waiting, check_game, check_same_bet, check_terms
+from ledger.choices import Chosen, check_choices, events_of_leg, offered_by, play_out
 from ledger.codec import LedgerMapper, event_bytes, parse_event
 from ledger.creation import create_ledger, ledger_env
 from ledger.epochs import Commitment, EpochOwner, WriterEpochs
-from ledger.errors import AccountUnknown, EpochEnded, KeyMismatch, LedgerEmpty, RoundAmbiguous, RoundNotOpen, RoundUnknown, TextInvalid
+from ledger.errors import (
+    AccountUnknown,
+    EpochEnded,
+    KeyMismatch,
+    LedgerEmpty,
+    RoundAmbiguous,
+    RoundNotOpen,
+    RoundUnknown,
+    TextInvalid,
+    VersionConflict,
+)
 from ledger.keys import default_keys_dir, load_seed_key
 from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
 from ledger.merkle import append_form
@@ -170,7 +183,7 @@ class RoundLedger(Application[str]):
                 assert draft.event is not None
                 draft.epoch.next_nonce = draft.event.nonce + 1
                 return Opened(row.round_id, draft.event, row.data, draft.key)
-            opened = self._reopened(row.round_id, row.data, is_repeat=True)
+            opened = replace(self._recorded(row.round_id), is_repeat=True)
             check_same_bet(opened, bet)
             return opened
 
@@ -182,7 +195,7 @@ class RoundLedger(Application[str]):
                 raise AccountUnknown(account_ref)
             check_bet(rules, bet_minor, account.currency)
 
-    def _reopened(self, round_id: str, opening: bytes, *, is_repeat: bool = False) -> Opened:
+    def _reopened(self, round_id: str, opening: bytes) -> Opened:
         """Return a recorded opening with its round key, which must be the one that was committed to."""
         event = parse_event(EventRow(ROUND_STREAM + round_id, 1, "round_opened/1", opening))
         assert isinstance(event, RoundOpened)
@@ -190,18 +203,23 @@ class RoundLedger(Application[str]):
         commitment = round_key_commitment(key)
         if commitment != event.round_key_commitment:
             raise KeyMismatch(f"round key of {round_id}", f"one of commitment {event.round_key_commitment}", commitment)
-        return Opened(round_id, event, opening, key, is_repeat)
+        return Opened(round_id, event, opening, key)
 
-    def settle_round(self, opened: Opened, outcome: Outcome) -> RoundSettled:
-        """Record the outcome and `round_settled` in one transaction and one append, credit the win, free the slot.
+    def settle_round(
+        self, opened: Opened, outcome: Outcome, chosen: Sequence[Chosen] = (), *, session_ref: str = "", channel: str = ""
+    ) -> RoundSettled:
+        """Record the outcome, its choices and `round_settled` in one transaction and one append, credit the win, free the slot.
 
-        Raises RoundUnknown, RoundNotOpen.
+        session_ref and channel: of the choices. Raises RoundUnknown, RoundNotOpen, and VersionConflict where somebody else has gone on
+        with the round.
         """
-        game_form = append_form([state for _, state in outcome.events])
+        outcome_digest = hashlib.sha256(append_form([data for _, data in outcome.events])).hexdigest()
         settled: RoundSettled | None = None
 
         def events_of(balance_minor: int, now: int) -> Sequence[EventBytes]:
             nonlocal settled
+            events = list(events_of_leg(opened, outcome, chosen, now, session_ref=session_ref, channel=channel))
+            earlier = [opened.data, *(row.data for row in opened.later), *(event.data for event in events)]
             settled = RoundSettled(
                 total_win_minor=outcome.total_win_minor,
                 base_win_minor=outcome.base_win_minor,
@@ -209,57 +227,119 @@ class RoundLedger(Application[str]):
                 ended=outcome.ended,  # type: ignore[arg-type]
                 state_out=outcome.state_out,
                 balance_after_minor=balance_minor,
-                outcome_digest=hashlib.sha256(game_form).hexdigest(),
-                round_digest=hashlib.sha256(append_form([opened.data]) + game_form).hexdigest(),
+                outcome_digest=outcome_digest,
+                round_digest=hashlib.sha256(append_form(earlier)).hexdigest(),
                 settled_at_us=now,
             )
-            return [*outcome.events, event_bytes(settled)]
+            return [*events, event_bytes(settled)]
 
-        self.store.settle_round(opened.round_id, outcome.total_win_minor, events_of)
+        version_last, leaves_state = 1 + len(opened.later), bool(outcome.state_out)
+        self.store.settle_round(opened.round_id, outcome.total_win_minor, events_of, version_last=version_last, leaves_state=leaves_state)
         assert settled is not None
         return settled
 
     def play(
-        self, account_ref: str, game: Game, mode: str, bet_minor: int, *, choices: Sequence[int] = (), **terms: Unpack[BetTerms]
+        self,
+        account_ref: str,
+        game: Game,
+        mode: str,
+        bet_minor: int,
+        *,
+        choices: Sequence[int] | None = None,
+        **terms: Unpack[BetTerms],
     ) -> Played:
-        """Open, play and settle a round; raises as `open_round` and `settle_round`.
+        """Open, play and settle a round; raises as `open_round` and `settle_round`, ChoiceNotOffered, ChoiceConflict.
 
-        Under an idempotency key that is there already, the round as it was recorded, finished now if it is still open.
+        choices: what the player chooses where the round asks, in order; where there is none the first of those offered is taken.
+        Under an idempotency key that is there already, the round as it was recorded, finished now if it is still in play.
         """
         opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
         if opened.is_repeat:
-            settled = self._settled(opened.round_id)
+            settled = self._settled(opened)
+            if settled is not None:
+                check_choices(opened, choices)
+                return Played(opened.round_id, opened.event, settled, True)
+            check_game(opened, game)
+        return self._play_opened(opened, game, choices, opened.event.session_ref, opened.event.channel)
+
+    def play_to_choice(self, account_ref: str, game: Game, mode: str, bet_minor: int, **terms: Unpack[BetTerms]) -> Played | Waiting:
+        """Open and play a round, and leave it where it asks for a choice: it waits until `finish_round` or `resume_round`.
+
+        Raises as `play`; under an idempotency key that is there already, the round as it is.
+        """
+        opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
+        if opened.is_repeat:
+            settled = self._settled(opened)
             if settled is not None:
                 return Played(opened.round_id, opened.event, settled, True)
             check_game(opened, game)
-        return self._play_opened(opened, game, choices)
+        outcome, chosen = play_out(game, opened, None, is_left=True)
+        if not outcome.wants_choice:
+            return Played(opened.round_id, opened.event, self.settle_round(opened, outcome, chosen), opened.is_repeat)
+        if not opened.later:
+            self._leave_round(opened, outcome)
+        return Waiting(opened.round_id, opened.event, offered_by(outcome.events)[-1], opened.is_repeat)
 
-    def _play_opened(self, opened: Opened, game: Game, choices: Sequence[int]) -> Played:
-        event = opened.event
-        outcome = game.play(opened.key, event.mode, event.bet_minor, dict(event.state_in), choices)
-        return Played(opened.round_id, event, self.settle_round(opened, outcome), opened.is_repeat)
+    def _leave_round(self, opened: Opened, outcome: Outcome) -> None:
+        def events_of(now: int) -> Sequence[EventBytes]:
+            return list(events_of_leg(opened, outcome, (), now, session_ref="", channel=""))
 
-    def _settled(self, round_id: str) -> RoundSettled | None:
-        for row in reversed(self.round_events(round_id)):
+        self.store.leave_round(opened.round_id, 1 + len(opened.later), events_of)
+
+    def _play_opened(self, opened: Opened, game: Game, choices: Sequence[int] | None, session_ref: str, channel: str) -> Played:
+        outcome, chosen = play_out(game, opened, choices, is_left=False)
+        terms = {"session_ref": session_ref, "channel": channel}
+        settled = self.settle_round(opened, outcome, chosen, **terms) if chosen else self.settle_round(opened, outcome)
+        by_system = tuple(choice for choice, made_by in chosen if made_by == "system")
+        return Played(opened.round_id, opened.event, settled, opened.is_repeat, by_system)
+
+    def _settled(self, opened: Opened) -> RoundSettled | None:
+        for row in reversed(opened.later):
             event = parse_event(row)
             if isinstance(event, RoundSettled):
                 return event
         return None
 
-    def finish_round(self, round_id: str, game: Game, choices: Sequence[int] = ()) -> Played:
-        """Play and settle a round that was cut off after its opening, from the same seed and nonce.
+    def finish_round(
+        self, round_id: str, game: Game, choices: Sequence[int] | None = None, *, session_ref: str = "", channel: str = ""
+    ) -> Played:
+        """Play and settle a round that was cut off after its opening or waits for a choice, from the same seed and nonce.
 
-        Raises RoundUnknown, RoundNotOpen, GameMismatch for another game, rules or build, EpochUnknown, KeyMismatch.
+        choices: as by `play`, those recorded before included. session_ref and channel: where they come from. Raises RoundUnknown,
+        RoundNotOpen, GameMismatch for another game, rules or build, EpochUnknown, KeyMismatch, ChoiceNotOffered, ChoiceConflict,
+        and LegMismatch where what is recorded of the round is not what its seed leads to.
         """
-        events = self.round_events(round_id)
+        opened = self._recorded(round_id)
         row = self.store.round(round_id)
-        if not events or row is None:
-            raise RoundUnknown(round_id, "it has no events")
-        if row.status != "open":
+        if row is None:
+            raise RoundUnknown(round_id, "it has no row")
+        if row.status not in ("open", "waiting"):
             raise RoundNotOpen(round_id, row.status)
-        opened = self._reopened(round_id, events[0].data)
         check_game(opened, game)
-        return self._play_opened(opened, game, choices)
+        return self._play_opened(opened, game, choices, session_ref, channel)
+
+    def resume_round(
+        self, round_id: str, game: Game, choices: Sequence[int] | None = None, *, session_ref: str = "", channel: str = ""
+    ) -> Played:
+        """Go on with a round as `finish_round` does; one that is settled is returned as it is recorded.
+
+        So a call may be repeated. Raises as `finish_round`, and ChoiceConflict where the record holds other choices.
+        """
+        try:
+            return self.finish_round(round_id, game, choices, session_ref=session_ref, channel=channel)
+        except (RoundNotOpen, VersionConflict):
+            opened = self._recorded(round_id)
+            settled = self._settled(opened)
+            if settled is None:
+                raise
+            check_choices(opened, choices)
+            return Played(round_id, opened.event, settled, True)
+
+    def _recorded(self, round_id: str) -> Opened:
+        events = self.round_events(round_id)
+        if not events:
+            raise RoundUnknown(round_id, "it has no events")
+        return replace(self._reopened(round_id, events[0].data), later=tuple(events[1:]))
 
     def commitment(self, account_ref: str) -> Commitment:
         """Return the commitment that the account's next round will be opened under, made now where there is none.
@@ -278,11 +358,15 @@ class RoundLedger(Application[str]):
         account = self.store.account(account_ref)
         if account is None or not account.round_in_play:
             return None
-        events = self.round_events(account.round_in_play)
+        return account.round_in_play, self.opening(account.round_in_play)
+
+    def opening(self, round_id: str) -> RoundOpened:
+        """Return the opening of a round; raises RoundUnknown."""
+        events = self.round_events(round_id)
         event = parse_event(events[0]) if events else None
         if not isinstance(event, RoundOpened):
-            raise RoundUnknown(account.round_in_play, "it has no opening")
-        return account.round_in_play, event
+            raise RoundUnknown(round_id, "it has no opening")
+        return event
 
     def round_events(self, round_id: str) -> list[EventRow]:
         """Return stream, version, topic and bytes of a round's events in order; none where the round is unknown."""

@@ -17,6 +17,6 @@ DIALECT = Dialect(
     data="coalesce(CAST({} AS BLOB), x'')",
     listed=" IN (SELECT value FROM json_each(?))",
     unindexed="+",  # by the index of streams a range of leaves would be read in the wrong order
-    texts_tables="SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'texts'",
+    later_tables="SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
     list_of=lambda names: json.dumps(list(names)),
 )

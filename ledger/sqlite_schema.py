@@ -18,6 +18,7 @@ from ledger.errors import (
     LedgerUnwritable,
     NotALedger,
 )
+from ledger.states import CREATE_STATES
 from ledger.texts import CREATE_TEXTS
 
 __all__ = [
@@ -77,7 +78,7 @@ def refusals() -> list[str]:
 
 def definitions() -> list[str]:
     """Return the statements that make the tables, indexes and triggers of a new ledger."""
-    return [*(statement for statement in _TABLES.split(";\n") if statement.strip()), CREATE_TEXTS, *refusals()]
+    return [*(statement for statement in _TABLES.split(";\n") if statement.strip()), CREATE_TEXTS, CREATE_STATES, *refusals()]
 
 
 def ledger_uri(path: Path, *, writable: bool) -> str:

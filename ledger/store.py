@@ -130,6 +130,7 @@ class Opening(NamedTuple):
     idempotency_key: str
     epoch: int
     seed_commitment: str
+    carries_state: bool = False  # whether the game carries one from round to round
 
 
 class OpenedRow(NamedTuple):
@@ -172,17 +173,33 @@ class Store(Protocol):
         `event_of` is called with the time, `closed_of` as by `close_epochs`.
         """
 
-    def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
-        """Take the epoch's next nonce, the account's slot and the cost; `event_of` is called with the account, the nonce and the time.
+    def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, bytes | None, int], EventBytes]) -> OpenedRow:
+        """Take the epoch's next nonce, the account's slot and the cost.
 
+        `event_of` is called with the account, the nonce, the settlement that left the game's state, None where none did, and the time.
         Under an idempotency key that is there already, nothing is taken and the row of that round is returned.
         Raises AccountUnknown, RoundInPlay, FundsShort, and EpochEnded where the epoch was closed or is not there.
         """
 
-    def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:
-        """Add a round's last events, credit the win, free the slot and return the balance.
+    def leave_round(self, round_id: str, version_last: int, events_of: Callable[[int], Sequence[EventBytes]]) -> None:
+        """Add the events of a round behind version `version_last`; it waits for a choice from here on, the slot stays taken.
 
-        `events_of` is called with the new balance and the time. Raises RoundUnknown or RoundNotOpen.
+        `events_of` is called with the time. Raises RoundUnknown, RoundNotOpen, VersionConflict.
+        """
+
+    def settle_round(
+        self,
+        round_id: str,
+        win_minor: int,
+        events_of: Callable[[int, int], Sequence[EventBytes]],
+        *,
+        version_last: int = 1,
+        leaves_state: bool = False,
+    ) -> int:
+        """Add a round's last events behind version `version_last`, credit the win, free the slot and return the balance.
+
+        `events_of` is called with the new balance and the time. Where the round leaves a state, it is noted to have left the
+        account's last one of its game. Raises RoundUnknown, RoundNotOpen, VersionConflict.
         """
 
     def account(self, account_ref: str) -> AccountRow | None:
@@ -214,6 +231,9 @@ class Store(Protocol):
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""
+
+    def streams_before(self, account_ref: str, game: str, leaf_end: int) -> list[str]:
+        """Return the streams of the last few rounds of an account and game that were gone on with before a leaf, the last one first."""
 
     def stream_events(self, stream: str) -> list[EventRow]:
         """Return the events of a stream in order."""

@@ -18,12 +18,24 @@ from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.recomputed import have_their_fields
 from ledger.table_rows import RowCursor, TableRows, text_rows
 
-__all__ = ["KINDS", "STRETCH_LEAVES", "StoredNodes", "Stretch", "agreeing_values", "clean_stretch", "clean_stretches", "folded_events"]
+__all__ = [
+    "FOLDED",
+    "KINDS",
+    "STRETCH_LEAVES",
+    "StoredNodes",
+    "Stretch",
+    "agreeing_values",
+    "clean_stretch",
+    "clean_stretches",
+    "folded_events",
+]
 
 KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 STRETCH_LEAVES = 64  # a power of two, so that a stretch is a whole subtree; so few that its rows stay in the processor's cache
 STRETCH_EVENTS_MAX = 250_000  # far more than so many appends have; a leaf that claims more is looked at by itself
-_TOPICS_FOLDED = frozenset(f"{kind}/1" for kind in LIFECYCLE_EVENTS)
+_LIFECYCLE = frozenset(f"{kind}/1" for kind in LIFECYCLE_EVENTS)
+_OFFERED = "choice_offered/1"
+FOLDED = _LIFECYCLE | {_OFFERED}  # topics of events that something follows from
 _LEAF_TYPES = [{int}, {str}, {int}, {int}, {int}, {bytes}]
 _KNOWN_BYTES_MAX = 200
 _KNOWN_MAX = 4096
@@ -63,12 +75,13 @@ def folded_events(
 ) -> list[tuple[int, dict[str, Any]]] | None:
     """Return place and values of the events that something follows from; None where the form of any event is wrong.
 
-    Something follows from lifecycle events and from whatever a stream begins with. What `agreeing_values` and `has_its_fields`
-    say of one event is said here of many. known: short events that were right before, which come again byte for byte.
+    Something follows from lifecycle events, from a choice that is offered and from whatever a stream begins with. What
+    `agreeing_values` and `has_its_fields` say of one event is said here of many. known: short events that were right before, which
+    come again byte for byte.
     """
     if len(known) > _KNOWN_MAX:
         known.clear()
-    by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in _TOPICS_FOLDED.intersection(topics)}
+    by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in _LIFECYCLE.intersection(topics)}
     folded: list[tuple[int, dict[str, Any]]] = []
     others: list[bytes] = []
     met: dict[bytes, str] = {}
@@ -86,9 +99,10 @@ def folded_events(
                 folded.append((place, values))
                 continue
             others.append(data)
-            if is_short:
+            is_folded = topic == _OFFERED or versions[place] == 1
+            if is_short and not is_folded:
                 met[data] = topic
-            if versions[place] == 1:
+            if is_folded:
                 folded.append((place, values))
     except (KeyError, TypeError, ValueError):
         return None

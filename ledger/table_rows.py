@@ -187,6 +187,13 @@ class TableRows:
         """Iterate over number, commitment, sealed seed, writer, next nonce and whether it is closed, of all epochs, sorted."""
         return rows_in_pages(self._all(f"SELECT {self._epoch} FROM epochs ORDER BY 1"))
 
+    def states(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over account, game and round of all states, sorted; none where there is no table of them."""
+        if not self._value(self._dialect.later_tables, "states"):
+            return iter(())
+        columns = ", ".join(map(self._text, ("account_ref", "game", "round_id")))
+        return rows_in_pages(self._all(f"SELECT {columns} FROM states ORDER BY 1, 2"))
+
     def rounds(self) -> RowCursor:
         """Return id, account, game, both references, status and version of all rounds, sorted by id."""
         return self._all(f"SELECT {self._round} FROM rounds ORDER BY {self._text('round_id')}")

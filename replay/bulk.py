@@ -190,8 +190,8 @@ def _verifications(ledger: RoundLedger, verifier: Verifier, task: ChunkTask) -> 
 def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> Iterator[Verification | None]:
     """Yield for each round its verification where that is not clean, else None, and fill `summary`.
 
-    The order is that of the record whatever `job_count` is. At the end the rounds' nonces are held against those of all
-    rounds; where the plan is the whole ledger, the root over all leaves and the balances of all accounts are checked as
+    The order is that of the record whatever `job_count` is. At the end the rounds' nonces and states are held against
+    those of all rounds; where the plan is the whole ledger, the root over all leaves and the balances of all accounts are checked as
     well; where anchors are given, that root is held against them whatever the plan is. These findings are the summary's.
     """
     summary.is_whole = plan.is_whole
@@ -202,17 +202,23 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     ]
     unclean_ids: set[str] = set()
     seed_failed_ids: set[str] = set()
+    state_failed_ids: set[str] = set()
     for result in _results(tasks, job_count):
         summary.add(result)
         unclean_ids.update(verification.round_id for verification in result.unclean)
         seed_failed_ids.update(verification.round_id for verification in result.unclean if _is_seed_failed(verification))
+        state_failed_ids.update(verification.round_id for verification in result.unclean if _is_state_failed(verification))
         yield from result.unclean
         yield from (None for _ in range(result.round_count - len(result.unclean)))
-    check_whole_ledger(plan, summary, unclean_ids, seed_failed_ids)
+    check_whole_ledger(plan, summary, unclean_ids, seed_failed_ids, state_failed_ids)
 
 
 def _is_seed_failed(verification: Verification) -> bool:
     return any(check.name == "seed" and check.result == "fail" for check in verification.checks)
+
+
+def _is_state_failed(verification: Verification) -> bool:
+    return any(finding.code in ("state_in", "state_out", "state_carried") for finding in verification.findings)
 
 
 def _results(tasks: list[ChunkTask], job_count: int) -> Iterator[ChunkResult]:

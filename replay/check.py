@@ -4,39 +4,38 @@ A line of the file is one event with its place in its stream. What such a file c
 seed, a rerun, what the player saw) is said to be not shown.
 """
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from engines.canonical import RecordedEvent, canonical_json
+from engines.canonical import RecordedEvent
 from engines.game_events import GAME_EVENTS, GameEvent
 from engines.rules import GameRules
 from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved, RoundOpened, RoundSettled
-from replay.reconcile import AccountFact, bet_is_allowed, check_digests, cost_options, reconcile_account, reconcile_round, win_options
-from replay.referee.walk import RoundTotals, RoundWalk, walk_round
-from replay.verdict import Check, CheckName, Finding
+from replay.choices import ChoiceOrder, check_choices
+from replay.export_lines import ExportLine, parse_export, short_text
+from replay.reconcile import AccountFact, check_digests, cost_options, reconcile_account, reconcile_round, win_options
+from replay.referee.walk import RoundTerms, RoundTotals, RoundWalk, plain_walk, walk_round
+from replay.states import LeftState, carried_finding, state_after
+from replay.terms import PlayTerms, recorded_terms
+from replay.verdict import Check, CheckName, Finding, Severity
 
 __all__ = [
-    "ExportLine",
-    "ExportLineError",
     "FileCheck",
     "RoundCheck",
     "RulesFor",
     "StreamFinding",
     "check_rounds",
     "check_stream",
-    "parse_export",
 ]
 
 RulesFor = Callable[[str, str, str], GameRules]
 ROUND_PREFIX = "round/"
 ACCOUNT_PREFIX = "account/"
-FOUND_MAX = 60
 # Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
 KINDS_PASSED_OVER = frozenset(
-    {"choice_made", "round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
+    {"round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
 )
 # A value of the right type outside its range: the event can still be walked.
 VALUE_ERRORS = frozenset(
@@ -50,43 +49,19 @@ NOT_SHOWN: tuple[tuple[CheckName, str], ...] = (
 )
 
 
-class ExportLineError(Exception):
-    """A line of an export is damaged, cut short or no line of an export."""
-
-    def __init__(self, line: int, want: str, got: str) -> None:
-        super().__init__(line, want, got)
-        self.line, self.want, self.got = line, want, got
-
-    def __str__(self) -> str:
-        return f"line {self.line} of the export: want {self.want}, got {self.got}; export the round again, or restore the file"
-
-
-class ExportLine(NamedTuple):
-    """One event of an export, as it stands there."""
-
-    line: int
-    stream: str
-    event_index: int
-    append: int
-    recorded_at: int
-    event: dict[str, Any]
-    data: bytes  # canonical
-
-    @property
-    def kind(self) -> str:
-        """The event's kind, empty where it has none that is a word."""
-        kind = self.event.get("kind")
-        return kind if isinstance(kind, str) else ""
-
-
 class RoundCheck(NamedTuple):
-    """What was found in one round; `opened` and `settled` are None where the file has no such event."""
+    """What was found in one round; `opened` and `settled` are None where the file has no such event.
+
+    `terms` are what the round was played for and from, None where it was not walked; `order` what it says of choices.
+    """
 
     round_id: str
     findings: list[Finding]
     checks: list[Check]
     opened: RoundOpened | None
     settled: RoundSettled | None
+    order: ChoiceOrder
+    terms: PlayTerms | None
 
 
 class StreamFinding(NamedTuple):
@@ -124,7 +99,7 @@ class _Stream:
         model = models.get(kind)
         if model is None:
             if self.name.startswith(ROUND_PREFIX) and kind not in KINDS_PASSED_OVER:
-                self._note(line, "event kind", "a kind of this record", _short(line.event.get("kind")))
+                self._note(line, "event kind", "a kind of this record", short_text(line.event.get("kind")))
                 self.is_whole = False
             return
         try:
@@ -132,7 +107,7 @@ class _Stream:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the event"
-            self._note(line, f"{kind} field {where}", first["msg"], _short(first.get("input")))
+            self._note(line, f"{kind} field {where}", first["msg"], short_text(first.get("input")))
             event = _as_it_stands(model, line.event, error)
             if event is None:
                 self.is_whole = False
@@ -153,11 +128,6 @@ class _Stream:
         return next(((line.event_index, event) for line, event in self.events if isinstance(event, kind)), None)
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= FOUND_MAX else text[:FOUND_MAX] + "…"
-
-
 def _as_it_stands(model: type[RecordedEvent], fields: dict[str, Any], error: ValidationError) -> RecordedEvent | None:
     """Return the event with its wrong values where only ranges are broken, else None."""
     if any(each["type"] not in VALUE_ERRORS for each in error.errors(include_url=False)):
@@ -168,48 +138,6 @@ def _as_it_stands(model: type[RecordedEvent], fields: dict[str, Any], error: Val
 
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
-
-
-def parse_export(lines: Iterable[str]) -> dict[str, list[ExportLine]]:
-    """Return the lines of an export by stream, in the order of the file; raises ExportLineError for a damaged one.
-
-    Members of a line beside the six that every line has (`names`, `schema`) are no evidence and passed over, as are
-    empty lines and a summary line without an event.
-    """
-    streams: dict[str, list[ExportLine]] = {}
-    for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        line = _parse_line(number, text)
-        if line is not None:
-            streams.setdefault(line.stream, []).append(line)
-    return streams
-
-
-def _parse_line(number: int, text: str) -> ExportLine | None:
-    try:
-        values = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ExportLineError(number, "one JSON object", _short(text.strip())) from error
-    if not isinstance(values, dict):
-        raise ExportLineError(number, "one JSON object", _short(values))
-    if "event" not in values and "schema" in values:
-        return None
-    wanted: tuple[tuple[str, type], ...] = (("stream", str), ("index", int), ("append", int), ("recorded_at", int), ("event", dict))
-    for name, kind in wanted:
-        if name not in values:
-            raise ExportLineError(number, f"the member {name!r}", "none of that name")
-        if not isinstance(values[name], kind) or isinstance(values[name], bool):
-            raise ExportLineError(number, f"{kind.__name__} as {name!r}", _short(values[name]))
-    try:
-        data = canonical_json(values["event"])
-    except ValueError as error:
-        raise ExportLineError(number, "an event of integers, strings, booleans, arrays and objects", _short(text.strip())) from error
-    return ExportLine(number, values["stream"], values["index"], values["append"], values["recorded_at"], values["event"], data)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)
 
 
 def check_rounds(lines: Iterable[str], rules_for: RulesFor) -> FileCheck:
@@ -227,6 +155,7 @@ def check_rounds(lines: Iterable[str], rules_for: RulesFor) -> FileCheck:
     }
     passes = [_RoundPass(stream, rules_for, followed, is_file=True) for stream in streams if stream.name.startswith(ROUND_PREFIX)]
     by_stream = _check_accounts(streams, passes, followed)
+    _check_states(passes, followed)
     others = [
         StreamFinding(stream.name, finding) for stream in streams if not stream.name.startswith(ROUND_PREFIX) for finding in stream.findings
     ]
@@ -256,6 +185,26 @@ def _check_accounts(streams: list[_Stream], passes: list["_RoundPass"], followed
     return others
 
 
+def _check_states(passes: list["_RoundPass"], followed: set[str]) -> None:
+    """Follow the states of each account and game over its rounds, in the order of time, and give findings to the passes.
+
+    Where the file does not hold the account from its opening on, a round between two may be missing, and before the first.
+    """
+    left: dict[tuple[str, str], LeftState] = {}
+    placed = [each for each in passes if each.opened is not None and each.rules is not None]
+    for each in sorted(placed, key=lambda each: (each.stream.lines[0].recorded_at, each.stream.lines[0].line)):
+        assert each.opened is not None
+        assert each.rules is not None
+        account = each.opened[1].account_ref
+        place = account, each.opened[1].game
+        if account in followed:
+            each.hold_against(left.get(place))
+        elif place in left:
+            each.hold_against(left[place], severity="completeness", note="; or a round between the two is not in the file")
+        if each.settled is not None:
+            left[place] = LeftState(each.round_id, (each.settled[1].state_out, *each.walk.totals.state_out))
+
+
 class _RoundPass:
     """One round on its way through the checks."""
 
@@ -267,14 +216,17 @@ class _RoundPass:
         self.settled: tuple[int, RoundSettled] | None = stream.first(RoundSettled)
         self.reason = ""  # why referee and totals are not run
         self.walk = RoundWalk([], RoundTotals((), (), (), ()))
+        self.terms: PlayTerms | None = None
+        self._order = check_choices([(line.event_index, event) for line, event in stream.events])
         self.rules: GameRules | None = None
         self.totals: list[Finding] = []
         self._form = stream.broken
+        self._is_alone = False  # whether nothing else moved the account's balance meanwhile
+        self._events: list[tuple[int, GameEvent]] = []
         self._find_rules(rules_for)
         if self.rules is not None and self.opened is not None:
-            self._walk(self.rules, self.opened[1])
-            is_alone = self.opened[1].account_ref not in followed and not self._is_interrupted()
-            self.add_totals(reconcile_round(self.opened, self.settled, self.walk.totals, self.rules, is_balance_shown=is_alone))
+            self._is_alone = self.opened[1].account_ref not in followed and not self._is_interrupted()
+            self._walk(self.rules, self.opened)
 
     def _find_rules(self, rules_for: RulesFor) -> None:
         if self.opened is None:
@@ -291,17 +243,35 @@ class _RoundPass:
     def _is_interrupted(self) -> bool:
         return any(line.kind in ("round_interrupted", "round_resumed") for line in self.stream.lines)
 
-    def _walk(self, rules: GameRules, opened: RoundOpened) -> None:
-        """Walk the round by its mode and bet; where its cost contradicts them also by those that the cost tells."""
+    def _walk(self, rules: GameRules, opened: tuple[int, RoundOpened]) -> None:
+        """Walk the round by its terms as recorded; where these contradict each other, by those that fit best what came of them."""
         events: list[tuple[int, GameEvent]] = [(line.event_index, event) for line, event in self.stream.events if event.kind in GAME_EVENTS]  # type: ignore[misc]
         if self.is_file and self.settled is None:
             ends = [place for place, (_, event) in enumerate(events) if event.kind == "spin_ended"]
             events = events[: ends[-1] + 1] if ends else []  # the spin that the file ends in is not to be judged
-        walks = [
-            walk_round(events, rules, mode=mode, bet_minor=bet, is_complete=self.settled is not None)
-            for mode, bet in _modes_and_bets(rules, opened)
-        ]
-        self.walk = min(walks, key=lambda walk: sum(finding.severity != "warning" for finding in walk.findings))
+
+        self._events = events
+        options = recorded_terms(rules, opened[1], self._order)
+        if len(options) > 1:
+            options = [min(options, key=lambda terms: self._fault_count(rules, terms))]
+        self._walk_by(rules, options[0])
+        named = {finding.event_index for finding in self.walk.findings}
+        self.add_totals([finding for finding, about in self._order.findings if not named & about])
+
+    def _walk_by(self, rules: GameRules, terms: PlayTerms) -> None:
+        """Have the referee walk the round by these terms, and hold its opening and settlement against what came of it."""
+        assert self.opened is not None
+        self.walk, self.terms = walk_round(self._events, rules, is_complete=self.settled is not None, **terms._asdict()), terms
+        self.totals = []
+        self.add_totals(reconcile_round(self.opened, self.settled, self.walk.totals, rules, is_balance_shown=self._is_alone))
+
+    def _fault_count(self, rules: GameRules, terms: PlayTerms) -> int:
+        """Return how much is wrong with the round by these terms."""
+        assert self.opened is not None
+        given = RoundTerms(terms.mode, terms.bet_minor, self.settled is not None, terms.state_in, terms.choices)
+        walk = plain_walk(self._events, rules, given)
+        totals = reconcile_round(self.opened, self.settled, walk.totals, rules, is_balance_shown=self._is_alone)
+        return sum(finding.severity != "warning" for finding in (*walk.findings, *totals))
 
     def cut_finding(self) -> list[Finding]:
         """Return one finding where a file ends before the round's settlement."""
@@ -315,6 +285,23 @@ class _RoundPass:
     def add_totals(self, findings: list[Finding]) -> None:
         """Add findings of the totals; those about an event whose form is wrong are of the same cause."""
         self.totals += [finding for finding in findings if finding.event_index not in self._form]
+
+    def hold_against(self, before: LeftState | None, *, severity: Severity = "integrity", note: str = "") -> None:
+        """Hold the state in against what the round before left; what vanishes by that state is of the same cause as the difference."""
+        if self.opened is None or self.rules is None or self.terms is None:
+            return
+        found = carried_finding(self.round_id, self.opened, before, self.rules, severity=severity, note=note)
+        if found is None:
+            return
+        carried = self.terms._replace(state_in=state_after(self.rules, before))
+        if self.has_faults and not self._fault_count(self.rules, carried):
+            self._walk_by(self.rules, carried)
+        self.add_totals([found])
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether referee or totals have found more than a warning."""
+        return any(finding.severity != "warning" for finding in (*self.walk.findings, *self.totals))
 
     def account_facts(self) -> list[tuple[int, int, AccountFact]]:
         """Return what the round did to its account, each with when it was recorded and its line."""
@@ -346,9 +333,8 @@ class _RoundPass:
             *self._own_checks(by_referee),
             Check(NOT_SHOWN[3][0], "not_shown", NOT_SHOWN[3][1]),
         ]
-        return RoundCheck(
-            self.round_id, findings, checks, self.opened[1] if self.opened else None, self.settled[1] if self.settled else None
-        )
+        opened, settled = self.opened[1] if self.opened else None, self.settled[1] if self.settled else None
+        return RoundCheck(self.round_id, findings, checks, opened, settled, self._order, self.terms)
 
     def _own_checks(self, by_referee: list[Finding]) -> list[Check]:
         form = self.stream.findings
@@ -412,25 +398,26 @@ def _check(name: CheckName, findings: list[Finding], reason: str, passed: str) -
     return Check(name, "pass", passed)
 
 
-def _modes_and_bets(rules: GameRules, opened: RoundOpened) -> list[tuple[str, int]]:
-    """Return mode and bet as recorded and, where the cost contradicts them, every pair that the cost agrees with."""
-    found = [(opened.mode, opened.bet_minor)]
-    is_known = rules.mode(opened.mode) is not None
-    if is_known and bet_is_allowed(rules, opened.bet_minor) and rules.cost_minor(opened.mode, opened.bet_minor) == opened.cost_minor:
-        return found
-    for mode in rules.modes:
-        bet, rest = divmod(opened.cost_minor * 100, mode.cost_x100)
-        if rest == 0 and bet_is_allowed(rules, bet) and (mode.name == opened.mode or bet == opened.bet_minor or not is_known):
-            found.append((mode.name, bet))
-    return found
-
-
-def check_stream(stream: str, lines: list[ExportLine], rules_for: RulesFor, *, is_balance_shown: bool) -> RoundCheck:
+def check_stream(
+    stream: str,
+    lines: list[ExportLine],
+    rules_for: RulesFor,
+    *,
+    is_balance_shown: bool,
+    before: Callable[[RoundOpened], LeftState | None] | None,
+    is_state_followed: bool,
+) -> RoundCheck:
     """Return what the referee and the totals find in one round's stream; see `check_rounds`.
 
     `is_balance_shown` is False where other events moved the account meanwhile, or somebody follows the whole account.
+    `before` looks for the round whose state this one starts from; where somebody follows the states of all rounds it is
+    asked for those alone with which something is wrong; None takes the round for itself.
     """
     parsed = _Stream(stream, lines)
     opened = parsed.first(RoundOpened)
     followed = set() if is_balance_shown or opened is None else {opened[1].account_ref}
-    return _RoundPass(parsed, rules_for, followed).result()
+    found = _RoundPass(parsed, rules_for, followed)
+    is_due = found.has_faults or not is_state_followed
+    if before is not None and is_due and found.opened is not None and found.rules is not None and found.rules.first_state:
+        found.hold_against(before(found.opened[1]))
+    return found.result()

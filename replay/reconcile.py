@@ -51,8 +51,8 @@ def _finding(code: str, severity: Severity, index: int, *, where: str, want: obj
     return Finding(code, severity, index, -1, where, str(want), str(got), f"{where}: want {want}, got {got}", assumption)
 
 
-def _either(values: Iterable[int]) -> str:
-    return " or ".join(map(str, dict.fromkeys(values)))
+def _either(values: Iterable[object]) -> str:
+    return " or ".join(dict.fromkeys(map(str, values)))
 
 
 def bet_is_allowed(rules: GameRules, bet_minor: int) -> bool:
@@ -97,7 +97,7 @@ def reconcile_round(
     """
     findings = _check_opened(opened, rules)
     if settled is not None:
-        findings += _check_split(settled, totals)
+        findings += _check_split(settled, totals, rules)
         if settled[1].settled_at_us < opened[1].opened_at_us:
             where, want = "time of round_settled", f"{opened[1].opened_at_us} or later, when the round was opened"
             findings.append(_finding("time_order", "integrity", settled[0], where=where, want=want, got=settled[1].settled_at_us))
@@ -163,8 +163,10 @@ def _check_opened(placed: tuple[int, RoundOpened], rules: GameRules) -> list[Fin
     if opened.bonus_minor > max(costs):
         where = "bonus money in the cost of round_opened"
         findings.append(_finding("bonus", "money", index, where=where, want=f"at most {max(costs)}", got=opened.bonus_minor))
-    if opened.state_in:
-        findings.append(_finding("state_in", "integrity", index, where="state in of round_opened", want="{}", got=opened.state_in))
+    if opened.state_in not in rules.states:
+        findings.append(
+            _finding("state_in", "integrity", index, where="state in of round_opened", want=_either(rules.states), got=opened.state_in)
+        )
     return findings
 
 
@@ -172,7 +174,7 @@ def _either_names(names: Sequence[str]) -> str:
     return " or ".join(names)
 
 
-def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals) -> list[Finding]:
+def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals, rules: GameRules) -> list[Finding]:
     index, settled = placed
     findings = []
     if totals.total and settled.total_win_minor not in totals.total:
@@ -194,8 +196,9 @@ def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals) -> list[
     if settled.ended not in totals.ended:
         want_ended = _either_names(totals.ended)
         findings.append(_finding("ended", "integrity", index, where="end of round_settled", want=want_ended, got=settled.ended))
-    if settled.state_out:
-        findings.append(_finding("state_out", "integrity", index, where="state out of round_settled", want="{}", got=settled.state_out))
+    if settled.state_out not in (totals.state_out or rules.states):
+        state = totals.state_out[0] if totals.state_out else _either(rules.states)
+        findings.append(_finding("state_out", "integrity", index, where="state out of round_settled", want=state, got=settled.state_out))
     return findings
 
 

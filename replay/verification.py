@@ -13,7 +13,7 @@ from ledger.errors import TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
+from ledger.store import ACCOUNT_STREAM, LEAF_END, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
@@ -22,6 +22,8 @@ from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
 from replay.rulebook import Rulebook
 from replay.seed_check import SealedSeeds
+from replay.states import round_before
+from replay.terms import PlayTerms, recorded_terms
 from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
 from replay.weighing import weigh
 from replay.whatif import Alternative, alternatives
@@ -43,6 +45,7 @@ class Verification(NamedTuple):
     tree_size: int
     root: str
     comparison: Comparison = Comparison()  # of the tree with what it was held against
+    terms: PlayTerms | None = None  # what it was played for and from
 
 
 class Verifier:
@@ -51,7 +54,7 @@ class Verifier:
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
     `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once, and
-    follows the nonces of all epochs.
+    follows the nonces of all epochs and the states of all accounts.
     """
 
     def __init__(
@@ -96,7 +99,14 @@ class Verifier:
         if not record.events and not record.appends:
             return _missing(record, comparison)
         record_findings = [*of_tree, *comparison.findings, *check_record(record)]
-        rounds = check_record_events(record, self._rulebook.find, is_balance_shown=self._is_balance_shown(record))
+        first_leaf = record.appends[0].leaf_index if record.appends else LEAF_END
+        rounds = check_record_events(
+            record,
+            self._rulebook.find,
+            is_balance_shown=self._is_balance_shown(record),
+            before=lambda opened: round_before(self._ledger, opened, first_leaf),
+            is_state_followed=self._anchors is None,
+        )
         opened, settled = rounds.opened, rounds.settled
         findings = record_findings + rounds.findings
         checks = {check.name: check for check in rounds.checks}
@@ -130,6 +140,7 @@ class Verifier:
             tree.size if tree else 0,
             tree.root.hex() if tree else "",
             comparison,
+            rounds.terms,
         )
 
     def draws(self, verification: Verification) -> list[Draw]:
@@ -137,8 +148,8 @@ class Verifier:
         shown = self._shown(verification)
         if shown is None:
             return []
-        game, key, opened = shown
-        return game.draws(key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+        game, key, terms = shown
+        return game.draws(key, *terms)
 
     def alternatives(self, verification: Verification, reading: tuple[str, int] | None = None) -> list[Alternative] | None:
         """Return a settled round under each other reading of its rules, or under `reading`; None where it cannot be replayed.
@@ -148,18 +159,19 @@ class Verifier:
         shown = self._shown(verification)
         if shown is None:
             return None
-        game, key, opened = shown
-        return list(alternatives(game, key, opened, reading=reading))
+        game, key, terms = shown
+        return list(alternatives(game, key, terms, reading=reading))
 
-    def _shown(self, verification: Verification) -> tuple[Game, bytes, RoundOpened] | None:
-        """Return game, key and opening of a settled round that was replayed, else None."""
+    def _shown(self, verification: Verification) -> tuple[Game, bytes, PlayTerms] | None:
+        """Return game, key and terms of a settled round that was replayed, else None."""
         opened = verification.opened
-        if opened is None or verification.settled is None or not verification.fingerprint:
+        if opened is None or verification.settled is None or verification.terms is None or not verification.fingerprint:
             return None
         key = self._seeds.check(verification.round_id, opened, -1).key
         if key is None:
             return None
-        return self._game(self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)), key, opened
+        game = self._game(self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash))
+        return game, key, verification.terms._replace(mode=opened.mode, bet_minor=opened.bet_minor)
 
     def _game(self, rules: GameRules) -> Game:
         if rules.rules_hash not in self._games:
@@ -193,7 +205,8 @@ class Verifier:
             return Check("replay", "not_run", f"mode {opened.mode!r} is none of {opened.game}"), rounds.findings, ""
         game = self._game(rules)
         try:
-            outcome = game.play(key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+            terms = rounds.terms or recorded_terms(rules, opened, rounds.order)[0]
+            outcome = game.play(key, opened.mode, opened.bet_minor, terms.state_in, terms.choices)
         except RandomStreamError as error:
             return Check("replay", "fail", str(error)), rounds.findings, game.fingerprint
         recorded = [(row.version - 1, EventBytes(row.topic, row.data)) for row in record.events if is_game_topic(row.topic)]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from engines.game import Game, Outcome
 from engines.registry import game_of_rules
-from ledger.lifecycle_events import RoundOpened
+from ledger.choices import offered_by
+from replay.terms import PlayTerms
 
 __all__ = ["Alternative", "ReadingUnknownError", "alternatives"]
 
@@ -39,10 +40,13 @@ class Alternative(NamedTuple):
     ended: str
     first_event: int  # index in the round's stream of the first event that would be another, -1 where none would
     words_beyond: int  # random words past those that the round took
+    is_choice_assumed: bool  # whether it asks where the round did not, and goes on with the first choice that it offers
 
 
-def alternatives(game: Game, key: bytes, opened: RoundOpened, *, reading: tuple[str, int] | None = None) -> Iterator[Alternative]:
+def alternatives(game: Game, key: bytes, terms: PlayTerms, *, reading: tuple[str, int] | None = None) -> Iterator[Alternative]:
     """Yield the round that `key` decides under each other reading of the game's rules, or under `reading` alone.
+
+    Each takes the choices of the round as they were made; one that asks where the round did not takes the first that is offered.
 
     Raises ReadingUnknownError for a reading that the rules do not have.
     """
@@ -53,9 +57,9 @@ def alternatives(game: Game, key: bytes, opened: RoundOpened, *, reading: tuple[
             raise ReadingUnknownError(game.rules.game, *reading, known)
         texts = {(each.name, value.value): value.text for each in game.rules.readings for value in each.values}
         others = [(*reading, texts[reading])]
-    decided = _play(game, key, opened)
+    decided, _ = _play(game, key, terms)
     for name, value, text in others:
-        other = _play(game_of_rules(game.rules.with_reading(name, value)), key, opened)
+        other, is_choice_assumed = _play(game_of_rules(game.rules.with_reading(name, value)), key, terms)
         pairs = zip(decided.events, other.events, strict=False)
         is_touched = list(decided.events) != list(other.events)
         shorter = min(len(decided.events), len(other.events))
@@ -70,8 +74,13 @@ def alternatives(game: Game, key: bytes, opened: RoundOpened, *, reading: tuple[
             other.ended,
             first if is_touched else -1,
             max(other.words_used - decided.words_used, 0),
+            is_choice_assumed,
         )
 
 
-def _play(game: Game, key: bytes, opened: RoundOpened) -> Outcome:
-    return game.play(key, opened.mode, opened.bet_minor, dict(opened.state_in), ())
+def _play(game: Game, key: bytes, terms: PlayTerms) -> tuple[Outcome, bool]:
+    outcome, is_choice_assumed = game.play(key, *terms), False
+    while outcome.wants_choice:
+        terms = terms._replace(choices=(*terms.choices, offered_by(outcome.events)[-1][0]))
+        outcome, is_choice_assumed = game.play(key, *terms), True
+    return outcome, is_choice_assumed

@@ -15,6 +15,8 @@ from replay.anchors import compare
 from replay.nonces import NonceOrder
 from replay.reconcile import AccountFact, reconcile_account
 from replay.record_check import check_record
+from replay.rulebook import Rulebook
+from replay.states import StateOrder
 from replay.verdict import Finding
 
 if TYPE_CHECKING:
@@ -25,13 +27,16 @@ __all__ = ["check_whole_ledger"]
 # By account: what moves its balance, with the leaf of each.
 Facts: TypeAlias = dict[str, list[tuple[int, AccountFact]]]
 LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1")
+NO_STATE = b'"state_out":{}'
 
 
-def check_whole_ledger(plan: "BulkPlan", summary: "BulkSummary", unclean_ids: set[str], seed_failed_ids: set[str]) -> None:
+def check_whole_ledger(
+    plan: "BulkPlan", summary: "BulkSummary", unclean_ids: set[str], seed_failed_ids: set[str], state_failed_ids: set[str]
+) -> None:
     """Add to the summary what holds, or does not, of the ledger as a whole.
 
     `unclean_ids` are rounds with findings of their own, which are not named again; `seed_failed_ids` those whose seed
-    check has failed, whose nonce is not.
+    check has failed, whose nonce is not; `state_failed_ids` those with a finding about their state.
     """
     ledger = RoundLedger.open_for_reading(plan.path)
     try:
@@ -41,7 +46,9 @@ def check_whole_ledger(plan: "BulkPlan", summary: "BulkSummary", unclean_ids: se
         if plan.is_whole:
             summary.ledger_findings.extend(_check_other_streams(ledger))
         facts: Facts = {}
-        summary.ledger_findings.extend(_check_rounds(ledger, plan, seed_failed_ids, facts))
+        summary.ledger_findings.extend(
+            _check_rounds(ledger, plan, seed_failed_ids, StateOrder(Rulebook(plan.rules), state_failed_ids), facts)
+        )
         if plan.is_whole:
             summary.ledger_findings.extend(_check_balances(ledger, plan.tree_size, facts, unclean_ids))
     finally:
@@ -88,20 +95,23 @@ def _check_other_streams(ledger: RoundLedger) -> Iterator[Finding]:
             yield finding._replace(where=where, message=f"{where}: want {finding.want}, got {finding.got}")
 
 
-def _check_rounds(ledger: RoundLedger, plan: "BulkPlan", seed_failed_ids: set[str], facts: Facts) -> Iterator[Finding]:
-    """Yield where the nonce of a round in the plan does not follow from the rounds of its epoch, and fill `facts`.
+def _check_rounds(ledger: RoundLedger, plan: "BulkPlan", seed_failed_ids: set[str], states: StateOrder, facts: Facts) -> Iterator[Finding]:
+    """Yield where nonce or state of a round in the plan does not follow from the rounds of its epoch or account, and fill `facts`.
 
-    All rounds are gone over, whatever the plan is: one that is not in it may have the nonce of one that is.
+    All rounds are gone over, whatever the plan is: one that is not in it may have the nonce of one that is, or stand before it.
     """
     streams, order = frozenset(plan.streams), NonceOrder()
-    for record in ledger.store.round_records(topics=LIFECYCLE_TOPICS if plan.is_whole else LIFECYCLE_TOPICS[:1]):
-        opened = _add_round(facts if plan.is_whole else {}, record)
+    for record in ledger.store.round_records(topics=LIFECYCLE_TOPICS):
+        opened, settled = _add_round(facts if plan.is_whole else None, record)
         if opened is None or not record.appends or record.appends[0].leaf_index >= plan.tree_size:
             continue
         for finding in order.take(opened):
             if record.stream in streams and record.round_id not in seed_failed_ids:
                 where = f"{finding.where} (round {record.round_id})"
                 yield finding._replace(where=where, message=f"{where}: want {finding.want}, got {finding.got}")
+        carried = states.take(record.round_id, opened, settled)
+        if carried is not None and record.stream in streams:
+            yield carried
 
 
 def _check_balances(ledger: RoundLedger, tree_size: int, facts: Facts, unclean_ids: set[str]) -> Iterator[Finding]:
@@ -138,20 +148,25 @@ def _leaf_of(appends: tuple[LeafRow, ...] | list[LeafRow], version: int) -> int:
     return next((append.leaf_index for append in appends if append.version_first <= version <= append.version_last), -1)
 
 
-def _add_round(facts: Facts, record: RoundRecord) -> RoundOpened | None:
-    """Add what a round does to its account, and return its opening."""
+def _add_round(facts: Facts | None, record: RoundRecord) -> tuple[RoundOpened | None, RoundSettled | None]:
+    """Add what a round does to its account, and return its opening and its settlement; without facts only one that leaves a state."""
     opened: RoundOpened | None = None
+    settled: RoundSettled | None = None
     for row in record.events:
+        if facts is None and row.topic != LIFECYCLE_TOPICS[0] and NO_STATE in row.data:
+            continue
         try:
             event = parse_event(row)
         except (CanonicalFormError, LedgerError):
             continue
         if isinstance(event, RoundOpened):
             opened = event
-        if opened is not None and isinstance(event, RoundOpened | RoundSettled):
+        if isinstance(event, RoundSettled):
+            settled = event
+        if facts is not None and opened is not None and isinstance(event, RoundOpened | RoundSettled):
             fact = AccountFact(record.round_id, row.version - 1, event)
             facts.setdefault(opened.account_ref, []).append((_leaf_of(record.appends, row.version), fact))
-    return opened
+    return opened, settled
 
 
 def _add_account(facts: Facts, ledger: RoundLedger, stream: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engines.game import Game
 from engines.registry import GAMES, installed_game
+from ledger.bets import Waiting
 from ledger.checkpoint import load_checkpoint
 from ledger.checkpoints import rotate_log_key, sign_tree
 from ledger.copying import copy_ledger
@@ -34,6 +35,7 @@ CURRENCIES = ("EUR", "EUR", "JPY", "KWD")
 CLIENT_SEEDS = ("", "", "client", "größer ♥", "0" * 64)
 COINS_MINOR = (1, 2, 10, 50)
 MODES = ("base", "base", "base", "base", "ante", "ante", "buy")
+ASKING, ROUNDS_TO_A_CHOICE = "moon-princess-stargazing", 120
 KILL_AFTER_SECONDS = (0.2, 0.9)
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -59,6 +61,7 @@ class Life:
             (self.play, 34),
             (self.repeat, 4),
             (self.leave_open, 7),
+            (self.leave_waiting, 4),
             (self.move_funds, 8),
             (self.open_account, 4),
             (self.rotate, 4),
@@ -134,6 +137,20 @@ class Life:
         except RoundInPlay:
             return
         self.die()
+
+    def leave_waiting(self) -> None:
+        """Play until a round asks for a choice, and die there; what was left waiting is gone on with by one choice or another."""
+        ref, game = self._account(), installed_game(ASKING)
+        if in_play := self.ledger.round_in_play(ref):
+            asking = installed_game(in_play[1].game)
+            self.ledger.resume_round(in_play[0], asking, [self.chance.randrange(3)] if asking.rules.choice_names else None)
+        for _ in range(ROUNDS_TO_A_CHOICE):
+            if self.ledger.account(ref).balance_minor < game.rules.bet.coins:
+                self.ledger.move_funds(ref, 10**7)
+            if isinstance(self.ledger.play_to_choice(ref, game, "base", game.rules.bet.coins), Waiting):
+                self.counts["waiting"] += 1
+                self.die()
+                return
 
     def die(self) -> None:
         """End as a killed process does, the epoch open; and come back."""

@@ -171,10 +171,11 @@ def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, byte
             is_settled = last["kind"] == "round_settled"
             win = last["total_win_minor"] if is_settled else 0
             balances[opened["account_ref"]] = balances.get(opened["account_ref"], 0) - opened["cost_minor"] + win
-            statuses[stream.removeprefix("round/")] = ("settled" if is_settled else "open", len(events))
+            is_waiting = last["kind"] == "choice_offered"
+            statuses[stream.removeprefix("round/")] = ("settled" if is_settled else "waiting" if is_waiting else "open", len(events))
             if not is_settled:
                 in_play[opened["account_ref"]] = stream.removeprefix("round/")
-            if not is_settled and len(events) > 1:
+            if not is_settled and not is_waiting and len(events) > 1:
                 return [f"{stream} is there in part"]
     faults = []
     for ref, balance, slot in rows(path, "SELECT account_ref, balance_minor, round_in_play FROM accounts"):

@@ -297,7 +297,7 @@ class PlayedRound(Protocol):
 
 
 def round_facts(builder: PlayedRound, *, number: int = 0, balance_before: int = 1_000_000, **changes: Any) -> list[dict[str, Any]]:
-    """Return the events of a whole round as dicts, opening and settlement included, digests made; `changes` go into the opening."""
+    """Return the events of a whole round as dicts, choices and states that it has included, digests made; `changes` go into the opening."""
     rules = builder.rules
     cost = rules.cost_minor(builder.mode, builder.bet)
     zeros = "0" * 64
@@ -307,16 +307,24 @@ def round_facts(builder: PlayedRound, *, number: int = 0, balance_before: int = 
         "rules_version": rules.version, "rules_hash": rules.rules_hash,
         "texts_hash": "", "rng": "rng/1", "engine_fingerprint": "", "mode": builder.mode, "bet_minor": builder.bet, "cost_minor": cost,
         "bonus_minor": 0, "currency": "EUR", "balance_before_minor": balance_before, "epoch": 1, "seed_commitment": zeros,
-        "round_key_commitment": zeros, "client_seed": "", "nonce": number, "state_in": {}, "opened_at_us": START_US + 10 * number,
+        "round_key_commitment": zeros, "client_seed": "", "nonce": number, "state_in": getattr(builder, "state_in", {}),
+        "opened_at_us": START_US + 10 * number,
     }  # fmt: skip
     opened |= changes
     settled = {
         "kind": "round_settled", "v": 1, "total_win_minor": builder.total, "base_win_minor": builder.base_award,
-        "feature_win_minor": builder.total - builder.base_award, "ended": builder.ended, "state_out": {},
+        "feature_win_minor": builder.total - builder.base_award, "ended": builder.ended,
+        "state_out": getattr(builder, "state_out", {}),
         "balance_after_minor": balance_before - opened["cost_minor"] + builder.total, "outcome_digest": zeros, "round_digest": zeros,
         "settled_at_us": START_US + 10 * number + 1,
     }  # fmt: skip
-    return redigest([opened, *(event.model_dump(mode="json") for event in builder.events), settled])
+    made = {"kind": "choice_made", "v": 1, "made_by": "player", "session_ref": "", "channel": "", "made_at_us": START_US + 10 * number}
+    choices, events = iter(getattr(builder, "choices", ())), []
+    for event in builder.events:
+        events.append(event.model_dump(mode="json"))
+        if event.kind == "choice_offered":
+            events.append({**made, "choice": next(choices)})
+    return redigest([opened, *events, settled])
 
 
 def redigest(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -327,7 +335,7 @@ def redigest(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         data = canonical_json(fact)
         framed = len(data).to_bytes(4, "big") + data
         outer.update(framed)
-        if position:
+        if position and fact["kind"] != "choice_made":
             inner.update(framed)
     return [*before, {**settled, "outcome_digest": inner.hexdigest(), "round_digest": outer.hexdigest()}]
 

@@ -61,6 +61,8 @@ class StargazingRound:
         self.won: set[int] = set()
         self.has_stars = self.is_stopped = self.is_clear = False
         self.ended = "played"
+        self.step_wins: list[dict[str, Any]] = []
+        self.triggered = ""
 
     def hooked(self, name: str, value: Any) -> Any:
         """Return `value`, or what the hook called `name` makes of it."""
@@ -228,13 +230,17 @@ class StargazingRound:
         return self.rules.meter.sections_of_run[win["count"] - 3] if fills else 0
 
     def _fall(self, wins: list[dict[str, Any]], cells: set[int]) -> None:
+        self.step_wins = wins
         stay = {cell for cell in cells if self.marks[cell]}
         turned = {win["cells"][1] for win in wins if win["count"] == 3 and win["symbol"] != 7 and win["line"] >= 0} - stay
         removed, turned = self.hooked("leaves", (cells - stay - turned, turned))
         above = self.hooked("above", ((),) * 5)
         self.events.append(
             Tumble(
-                removed_cells=tuple(sorted(removed)), turned_cells=tuple(sorted(turned)), turned_symbols=(7,) * len(turned), new_symbols=above
+                removed_cells=tuple(sorted(removed)),
+                turned_cells=tuple(sorted(turned)),
+                turned_symbols=(7,) * len(turned),
+                new_symbols=above,
             )
         )
         board = ["W" if cell in turned else letter for cell, letter in enumerate(self.board)]

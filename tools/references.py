@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 COMMANDS = (
-    "demo, init, games, rules, play, find, verify, show, history, history build, export, check, checkpoint, prove, fsck, copy,"
+    "demo, init, games, rules, play, resume, find, verify, show, history, history build, export, check, checkpoint, prove, fsck, copy,"
     " seeds list, seeds rotate, seeds reveal, seeds release, seeds rekey, builds register, builds list, simulate, doctor"
 )
 FOLDER = ROOT / "docs" / "reference"

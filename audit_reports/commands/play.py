@@ -17,12 +17,13 @@ from audit_reports.options import (
     UsageError,
     chosen_rules,
     keys_folder,
+    named_choices,
     named_ledger,
     parse_count,
 )
 from audit_reports.output import follow, note, print_json, print_line, say_done
 
-__all__ = ["AccountBusyError", "register"]
+__all__ = ["AccountBusyError", "register", "show_played", "system_text"]
 
 LINES_MAX = 20  # more rounds than this are summed up only
 COMPILE_FROM = 200  # rounds for which machine code pays off
@@ -64,6 +65,12 @@ def play(
         str,
         typer.Option("--client-seed", help="The player's part of the seed, at most 256 bytes; - asks once the commitment is shown."),
     ] = "",
+    choice: Annotated[
+        str, typer.Option("--choice", help="What the player chooses where a round waits for it, by name or place; else the first.")
+    ] = "",
+    leave_at_choice: Annotated[
+        bool, typer.Option("--leave-at-choice", help="Leave a round that asks for a choice waiting; `audit resume` goes on with it.")
+    ] = False,
     epoch_of: Annotated[str, typer.Option("--epoch-of", help="Whose the seed epochs are: writer or account.")] = "writer",
     rules: RulesOption = "",
     ledger: LedgerOption = "ledger.db",
@@ -83,26 +90,37 @@ def play(
     round_count = parse_count(rounds, "--rounds")
     chosen = game_of_rules(chosen_rules(game, rules)) if rules else installed_game(game)
     check_mode(chosen.rules, mode)
+    choices = _check_choice(chosen.rules, choice, is_left=leave_at_choice)
     path = named_ledger(ledger)
     opened = RoundLedger.open_for_writing(path, keys_folder(path, keys), epoch_of="account" if epoch_of == "account" else "writer")
     try:
         bet_minor = _check_bet(opened, chosen.rules, account, currency, mode, bet, client_seed)
         row = _account(opened, account, currency or "EUR")
         with _told(row.account_ref, account):
-            _finish_open_round(opened, row.account_ref, chosen)
+            _finish_open_round(opened, row.account_ref, chosen, choice)
         if epoch_of == "account" or client_seed == ASKED:
             client_seed = _show_commitment(opened, row.account_ref, client_seed)
         if round_count >= COMPILE_FROM:
             _compile(chosen)
-        table = _Table(opened, chosen, row, mode, bet_minor, client_seed)
+        table = _Table(opened, chosen, row, mode, bet_minor, client_seed, choices, is_left=leave_at_choice)
         with _told(row.account_ref, account), _accounted(opened, row.account_ref, table, round_count):
-            for played in follow((table.play(round_count - i) for i in range(round_count)), what="rounds", total=round_count):
+            for played in follow(table.rounds(round_count), what="rounds", total=round_count):
                 table.show(played, as_json=as_json, is_shown=as_json or round_count <= LINES_MAX)
-        table.sum_up(round_count, as_json=as_json)
+        table.sum_up(as_json=as_json)
         if rules:
             note(f"rules from a file outside the registry, hash {chosen.rules.rules_hash}")
     finally:
         opened.close()
+
+
+def _check_choice(rules: Any, choice: str, *, is_left: bool) -> tuple[int, ...] | None:
+    """Return the choice that is named, None where none is; raises UsageError."""
+    choices = named_choices(rules, choice)
+    if is_left and choice:
+        raise UsageError("--choice, --leave-at-choice", "one of them", "both")
+    if is_left and not rules.choice_names:
+        raise UsageError("--leave-at-choice", f"it left out, as a round of {rules.game} waits for no choice", "it")
+    return choices
 
 
 def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, bet: str | None, client_seed: str) -> int:
@@ -180,7 +198,7 @@ def _open_text(ledger: Any, account_ref: str) -> str:
     return f"; round {account.round_in_play} is open: its bet is taken; the next audit play finishes it"
 
 
-def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
+def _finish_open_round(ledger: Any, account_ref: str, game: Any, choice: str) -> None:
     in_play = ledger.round_in_play(account_ref)
     if in_play is None:
         return
@@ -189,9 +207,11 @@ def _finish_open_round(ledger: Any, account_ref: str, game: Any) -> None:
         from engines.registry import game_of_rules, installed_rules
 
         game = game_of_rules(installed_rules(opening.game, opening.rules_version))
+    choices = named_choices(game.rules, choice) if choice in game.rules.choice_names or choice.isdecimal() else None
     with held():
-        played = ledger.finish_round(round_id, game)
-    note(f"round {played.round_id} was still in play: finished first")
+        played = ledger.finish_round(round_id, game, choices, channel=CHANNEL)
+    text = system_text(game.rules, played)
+    note(f"round {played.round_id} was still in play: finished first{f'; {text}' if text else ''}")
 
 
 def _show_commitment(ledger: Any, account_ref: str, client_seed: str) -> str:
@@ -222,12 +242,41 @@ def _compile(game: Any) -> None:
         note("numba is not installed: rounds are played in plain Python, the bytes are the same; faster with the extra slot-audit[fast]")
 
 
+def system_text(rules: Any, played: Any) -> str:
+    """Return the words for choices that nobody made."""
+    names = " and ".join(rules.choice_names[choice] for choice in played.system_choices)
+    return f"it waited for a choice, the first was taken: {names}" if names else ""
+
+
+def _is_waiting(played: Any) -> bool:
+    from ledger.bets import Waiting
+
+    return isinstance(played, Waiting)
+
+
+def show_played(played: Any, currency: str, schema: str, *, as_json: bool) -> None:
+    """Print the line of a settled round."""
+    from ledger.money import amount_text
+
+    settled = played.settled
+    if as_json:
+        row = {"round_id": played.round_id, "win_minor": settled.total_win_minor, "balance_minor": settled.balance_after_minor}
+        print_json({"schema": schema, **row, "ended": settled.ended})
+    else:
+        won, balance = amount_text(settled.total_win_minor, currency), amount_text(settled.balance_after_minor, currency)
+        print_line(f"{played.round_id}  won {won:>10}  balance {balance:>12}  {settled.ended}")
+
+
 class _Table:
     """One account at one game: plays, says, sums up."""
 
-    def __init__(self, ledger: Any, game: Any, account: Any, mode: str, bet_minor: int, client_seed: str) -> None:
+    def __init__(
+        self, ledger: Any, game: Any, account: Any, mode: str, bet_minor: int, client_seed: str, choices: Any, *, is_left: bool
+    ) -> None:
         self._ledger, self._game, self._account = ledger, game, account
-        self._mode, self._bet_minor, self._client_seed = mode, bet_minor, client_seed
+        self._mode, self._bet_minor, self._terms = mode, bet_minor, {"client_seed": client_seed, "channel": CHANNEL}
+        self._choices, self._is_left = choices, is_left
+        self._system_choices = 0
         self._cost_minor = game.rules.cost_minor(mode, bet_minor)
         self.round_count = 0  # rounds recorded
         self._won_minor = 0
@@ -238,6 +287,14 @@ class _Table:
         from ledger.money import amount_text
 
         return amount_text(minor, self._account.currency)
+
+    def rounds(self, round_count: int) -> Iterator[Any]:
+        """Play so many rounds, or up to one that is left waiting, as its account has no other meanwhile."""
+        for number in range(round_count):
+            played = self.play(round_count - number)
+            yield played
+            if _is_waiting(played):
+                return
 
     def play(self, rounds_left: int) -> Any:
         """Play one round, with play money first where the account cannot pay; Ctrl-C comes before or after it."""
@@ -251,31 +308,49 @@ class _Table:
 
         ref = self._account.account_ref
         try:
-            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed, channel=CHANNEL)
+            return self._play_one()
         except FundsShort:
             amount_minor = self._cost_minor * min(rounds_left, FUNDED_ROUNDS)
             self._ledger.move_funds(ref, amount_minor, "play_money")
             if not self._funded_minor:
                 note(f"the account could not pay: funded with play money, {self._amount(amount_minor)} at a time")
             self._funded_minor += amount_minor
-            return self._ledger.play(ref, self._game, self._mode, self._bet_minor, client_seed=self._client_seed, channel=CHANNEL)
+            return self._play_one()
+
+    def _play_one(self) -> Any:
+        bet = (self._account.account_ref, self._game, self._mode, self._bet_minor)
+        if self._is_left:
+            return self._ledger.play_to_choice(*bet, **self._terms)
+        return self._ledger.play(*bet, choices=self._choices, **self._terms)
 
     def show(self, played: Any, *, as_json: bool, is_shown: bool) -> None:
         """Print the line of one round."""
+        if _is_waiting(played):
+            self._balance_minor = played.opened.balance_before_minor - played.opened.cost_minor
+            self._show_waiting(played, as_json=as_json)
+            return
         settled = played.settled
+        self._system_choices += len(played.system_choices)
         self._won_minor += settled.total_win_minor
         self._balance_minor = settled.balance_after_minor
         if not is_shown:
             return
-        if as_json:
-            row = {"round_id": played.round_id, "win_minor": settled.total_win_minor, "balance_minor": settled.balance_after_minor}
-            print_json({"schema": "play/1", **row, "ended": settled.ended})
-        else:
-            won, balance = self._amount(settled.total_win_minor), self._amount(settled.balance_after_minor)
-            print_line(f"{played.round_id}  won {won:>10}  balance {balance:>12}  {settled.ended}")
+        show_played(played, self._account.currency, "play/1", as_json=as_json)
 
-    def sum_up(self, round_count: int, *, as_json: bool) -> None:
+    def _show_waiting(self, waiting: Any, *, as_json: bool) -> None:
+        names = [self._game.rules.choice_names[choice] for choice in waiting.offered]
+        if as_json:
+            print_json({"schema": "play/1", "round_id": waiting.round_id, "waits_for": names, "balance_minor": self._balance_minor})
+        else:
+            print_line(f"{waiting.round_id}  waits for a choice: {', '.join(names)}")
+        note(f"go on with: audit resume --round {waiting.round_id} --choice {names[0]}")
+
+    def sum_up(self, *, as_json: bool) -> None:
         """Print what the rounds came to."""
+        round_count = self.round_count
+        if self._system_choices:
+            rounds = "a round" if self._system_choices == 1 else f"{self._system_choices} rounds"
+            note(f"{rounds} asked for a choice, and the first was taken; name one with --choice, or leave it with --leave-at-choice")
         cost_minor = self._cost_minor * round_count
         if as_json:
             amounts = {"cost_minor": cost_minor, "win_minor": self._won_minor, "funded_minor": self._funded_minor}

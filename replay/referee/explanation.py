@@ -62,14 +62,14 @@ def _ends(
     layers: list[list[tuple[tuple[int, int], int, B]]] = [[] for _ in range(length + 1)]
     heappush(layers[0], (start.cost, next(serial), start))
     ends: list[B] = []
+    beyond = start
     for read, layer in enumerate(layers):
         seen: set[object] = set()
         least: int | None = None  # findings of the best belief that gets past this event
         while layer:
             cost, _, belief = heappop(layer)
             if most is not None and cost[0] > most:
-                if not seen:
-                    return [belief]
+                beyond = belief
                 break
             width = WIDTH if cost[0] < LOST_FROM else WIDTH_LOST
             if least is not None and (cost[0] > least + slack or len(seen) >= width):
@@ -88,4 +88,4 @@ def _ends(
                 if after > read and least is None:
                     least = cost[0]
         layer.clear()
-    return ends
+    return ends or [beyond]

@@ -1,10 +1,10 @@
 """Where a round of runs lacks an event that is owed: it was lost from the record, or what it tells never happened."""
 
-from engines.game_events import FeatureEnded, GameEvent
+from engines.game_events import FeatureEnded, GameEvent, Win
 from replay.referee.belief import fault, raise_to_money
 from replay.referee.runs_belief import RunsBelief, wanted_kind
 from replay.referee.runs_pays import after_prize, after_win, amount_of, is_rise_in_doubt, past_cap, risen_to_least, seed_tells, settled
-from replay.referee.runs_power import acted, princess_due
+from replay.referee.runs_power import acted, may_have_led_to, princess_due
 from replay.referee.runs_spin import after_feature, after_spin, choice_offers, spin_begun
 from replay.referee.runs_step import at_rest, looked_at, spin_end
 from replay.referee.runs_tables import RunsRound
@@ -33,7 +33,7 @@ def lacking(play: RunsRound, belief: RunsBelief, index: int, event: GameEvent | 
         case "prize":
             return _without_prize(play, belief, index)
         case "power":
-            return without_power(play, belief, index)
+            return without_power(play, belief, index, event)
         case "feature_trigger":
             return _without_trigger(play, belief, index)
         case "cap_hit":
@@ -109,14 +109,15 @@ def _without_prize(play: RunsRound, belief: RunsBelief, index: int) -> list[Runs
     return [after_prize(play, missing, amount), unpaid._replace(owed=belief.owed[1:], is_settled=False)]
 
 
-def without_power(play: RunsRound, belief: RunsBelief, index: int) -> list[RunsBelief]:
+def without_power(play: RunsRound, belief: RunsBelief, index: int, event: GameEvent | None) -> list[RunsBelief]:
     """Return the beliefs that a power is missing: lost, so that nobody knows the board, or not played, or none that is left is."""
     princess = princess_due(belief)
     want = f"a power of {play.tables.princess_name(princess)}"
     hung = {"base": "MPS-9", "resonance": "MPS-11", "free": "MPS-12"}[belief.part]
     missing = fault(belief, "power_missing", "integrity", index, "power", what="power", want=want, got="none", assumption=hung)
     after = acted(play, missing, princess)
-    found = [looked_at(play, after._replace(board=None))]
+    is_lost = not isinstance(event, Win) or may_have_led_to(play, belief, princess, event)
+    found = [looked_at(play, after._replace(board=None))] if is_lost else []
     if belief.board is not None and belief.part != "base":
         found.append(at_rest(play, after))
         if len(belief.powers) > 1:

@@ -78,6 +78,8 @@ def _win_too_many(play: RunsRound, belief: RunsBelief, index: int, event: Win) -
     found = fault(belief, "win_invented", "integrity", index, f"line {event.line}", what="win", want=want, got=got, assumption="MPS-3")
     if belief.end == "capped":
         return [_after_cap(belief, index, event)]
+    if belief.powers or belief.may_act:
+        found = found._replace(doubts=belief.doubts + 1)  # a power that is missing is likelier
     is_more_owed = bool(belief.owed) and belief.owed[0].kind == "win"
     base = found if is_more_owed else without_wins(found)
     if not is_more_owed and not belief.taken:

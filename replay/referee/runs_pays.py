@@ -30,6 +30,8 @@ def wins(play: RunsRound, belief: RunsBelief, index: int, got: Win) -> list[Runs
     """Return what may be believed after a win: each value may follow from the recorded or the right ones before it."""
     told = Run(got.symbol, got.line, got.count, got.cells, got.pay_x100)
     right = belief.owed[0].run or told
+    if not belief.pay_multiplier:  # the highlighted cells that raised it are not known
+        belief = belief._replace(pay_multiplier=max(got.multiplier, belief.multiplier))
     factor = belief.pay_multiplier
     amount = win_amount(right.pay_x100, factor, play.bet_minor)
     if told == right and got.ways == 1 and got.multiplier == factor and got.win_minor == amount and belief.owed[0].run:
@@ -210,8 +212,8 @@ def cap_hits(play: RunsRound, belief: RunsBelief, index: int, got: CapHit, *, is
 
 def past_cap(play: RunsRound, belief: RunsBelief) -> RunsBelief:
     """Return a belief after the cap has cut a win or prize: what would follow in the spin is forfeited."""
-    end = belief.end if play.tables.is_cap_by_spin else "capped"
-    return belief._replace(cap_due=None, owed=(Owed("spin_ended"),), board=None, powers=(), may_act=False, taken=(), end=end)
+    stopped = belief._replace(cap_due=None, owed=(Owed("spin_ended"),), board=None, powers=(), may_act=False, taken=())
+    return stopped if play.tables.is_cap_by_spin else stopped._replace(end="capped", left=0, left_right=0)
 
 
 def _gone_on(play: RunsRound, belief: RunsBelief, index: int, got: str) -> list[RunsBelief]:

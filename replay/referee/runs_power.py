@@ -1,13 +1,13 @@
 """What a princess does with a board at rest: who acts, how large her power is, and the cells that turn wild."""
 
-from engines.game_events import Drop, GameEvent, Power, SpinEnded
+from engines.game_events import Drop, GameEvent, Power, SpinEnded, Win
 from replay.referee.belief import fault
 from replay.referee.runs import POWER_WILD, are_power_cells, board_with_wilds
 from replay.referee.runs_belief import RunsBelief
 from replay.referee.runs_step import looked_at
 from replay.referee.runs_tables import RunsRound, RunsTables
 
-__all__ = ["acted", "powers", "princess_due"]
+__all__ = ["acted", "may_have_led_to", "powers", "princess_due"]
 
 
 def princess_due(belief: RunsBelief) -> int:
@@ -117,3 +117,19 @@ def _in_doubt(play: RunsRound, belief: RunsBelief, index: int, got: Power, ahead
         belief, "power_cells", "integrity", index, "power", what="turned cells", want=want, got=list(got.turned_cells), assumption=hung
     )
     return _hidden(play, after)._replace(doubts=belief.doubts + (3 if is_shown else -1))
+
+
+def may_have_led_to(play: RunsRound, belief: RunsBelief, princess: int, win: Win) -> bool:
+    """Return whether a power of a princess on this board may make a win: a run in its line, few cells of which had to turn."""
+    tables, board = play.tables, belief.board
+    if board is None:
+        return True
+    line = tables.lines[win.line] if 0 <= win.line < len(tables.lines) else ()
+    at = line.index(win.cells[0]) if win.cells and win.cells[0] in line else len(line)
+    if not win.cells or line[at : at + len(win.cells)] != win.cells:
+        return False
+    fitting = {win.symbol, tables.wild} | (set(tables.princesses) if win.symbol == tables.mixed else set())
+    turned = [cell for cell in win.cells if board[cell] not in fitting]
+    sizes = tables.sizes_of(belief.part, princess)
+    most = 1 if tables.kinds[princess] == "diagonal" else max(sizes, default=0)
+    return len(turned) <= most and all(board[cell] < tables.paying for cell in turned)

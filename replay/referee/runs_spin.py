@@ -162,7 +162,7 @@ def after_spin(play: RunsRound, belief: RunsBelief, award: int, total: int | Non
         if belief.triggered == "resonance":
             return after._replace(phase="start", part="resonance", played=0)
         return after._replace(phase="done")
-    goes_on = belief.left > 0 and belief.end != "capped" if belief.part == "free" else belief.triggered == "resonance"
+    goes_on = belief.left > 0 if belief.part == "free" else belief.triggered == "resonance"
     return after._replace(phase="start" if goes_on else "feature")
 
 

@@ -31,7 +31,8 @@ def due(play: RunsRound, belief: RunsBelief, kind: str) -> RunsBelief | None:
 def _as_told(play: RunsRound, belief: RunsBelief, kind: str) -> RunsBelief:
     """Return what is owed where nobody knows the board and `kind` stands next."""
     if kind == "win":
-        return belief._replace(owed=(Owed("win"),))
+        is_first = belief.part == "free" and belief.drop_index == 0
+        return belief._replace(owed=(Owed("win"),), powers=() if is_first else belief.powers)
     if belief.taken:
         return after_wins(play, belief)
     if kind == "power":
@@ -46,7 +47,7 @@ def looked_at(play: RunsRound, belief: RunsBelief) -> RunsBelief:
     tables, board = play.tables, belief.board
     belief = belief._replace(taken=(), before=(belief.won, belief.meter), is_settled=False, pay_multiplier=belief.multiplier, owed=())
     if board is None:
-        return belief
+        return belief if tables.readings["MPS-4"] != 1 else belief._replace(pay_multiplier=0)
     if not paying_cells(board, tables.paying):
         wilds = tuple([cell for cell, symbol in enumerate(board) if symbol == tables.wild])
         if not wilds:
@@ -60,7 +61,8 @@ def looked_at(play: RunsRound, belief: RunsBelief) -> RunsBelief:
         belief = belief._replace(powers=())
     if tables.readings["MPS-4"] == 1:
         mask = mask_of(tuple([cell for run in runs for cell in run.cells]))
-        belief = belief._replace(pay_multiplier=risen_to(play, belief.multiplier, _rise(play, belief, mask)))
+        raised = risen_to(play, belief.multiplier, _rise(play, belief, mask))
+        belief = belief._replace(pay_multiplier=0 if belief.is_hidden else raised)
     return belief._replace(owed=tuple([Owed("win", run=run) for run in runs]))
 
 

@@ -116,7 +116,7 @@ class _Walk(EventWalk[RunsBelief]):
             found += [(read, each) for each in lacking(self.play, belief, index, event)]
         found += [(read, each) for each in with_highlights_hidden(self.play, belief, event)]
         if belief.phase == "spin" and belief.may_act and belief.owed and belief.owed[0].is_optional and event is not None:
-            found += [(read, each) for each in without_power(self.play, belief, index)]
+            found += [(read, each) for each in without_power(self.play, belief, index, event)]
         return found
 
 

@@ -10,7 +10,7 @@ from engines.rules import GameRules
 from replay.referee.moved import with_event_moved
 from replay.verdict import Finding
 
-__all__ = ["KINDS", "RoundTerms", "RoundTotals", "RoundWalk", "referee_round", "walk_round"]
+__all__ = ["KINDS", "RoundTerms", "RoundTotals", "RoundWalk", "plain_walk", "referee_round", "walk_round"]
 
 # The kind in a rules file to the module whose `walk_events` knows it.
 KINDS = {
@@ -84,7 +84,7 @@ def walk_round(
     vanish under another reading of the rules names the reading. A limit reached is a warning.
     """
     terms = RoundTerms(mode, bet_minor, is_complete, rules.first_state if state_in is None else state_in, tuple(choices))
-    walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
+    walk = _walk_of(rules)
     found = walk(events, rules, terms)
     moved: list[Finding] = []
     if len(found.findings) > 1:
@@ -103,6 +103,16 @@ def walk_round(
                 note = f"vanishes under reading {name} = {value}: {text}"
                 findings[number] = findings[number]._replace(assumption=name, message=f"{findings[number].message}; {note}")
     return found._replace(findings=sorted([*findings, *moved], key=lambda finding: finding.event_index))
+
+
+def plain_walk(events: Events, rules: GameRules, terms: RoundTerms) -> RoundWalk:
+    """Return what one walk finds, whatever a moved event or another reading would explain: for whoever compares terms."""
+    return _walk_of(rules)(events, rules, terms)
+
+
+def _walk_of(rules: GameRules) -> Walk:
+    walk: Walk = importlib.import_module(KINDS[rules.kind]).walk_events
+    return walk
 
 
 def _count_grave(findings: list[Finding]) -> int:

@@ -49,7 +49,7 @@ def test_verify_says_reproduced_and_ends_with_0(capfd: Capture, ledger: Path) ->
     assert text.status == 0
     assert text.out.startswith(f"REPRODUCED  round {round_id}\n")
     assert "no findings" in text.out
-    assert "draft rules" in text.out
+    assert "draft rules" not in text.out
     document = run(capfd, "verify", "--ledger", ledger, "--round", round_id, "--json").document
     assert document["schema"] == "verify/1"
     assert document["verdict"] == "reproduced"
@@ -242,6 +242,7 @@ def test_rules_from_a_file_are_said_with_their_hash(capfd: Capture, tmp_path: Pa
     assert played.lines[0]["ended"] == "capped"
     with_file = run(capfd, "verify", "--ledger", path, "--round", round_id, "--rules", rules)
     assert with_file.status == 0
+    assert "draft rules: moonlight-princess 0.1.0 may still be replaced" in with_file.out
     assert "rules from a file outside the registry, hash" in with_file.out
     without = run(capfd, "verify", "--ledger", path, "--round", round_id, "--json")
     assert without.document["verdict"] == "not_replayable"

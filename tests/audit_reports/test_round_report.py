@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from audit_reports.round_reader import build_report
+from audit_reports.round_reader import Played, build_report
 from audit_reports.round_report import (
     CapReport,
     FeatureEndReport,
@@ -18,11 +18,11 @@ from audit_reports.round_report import (
     TriggerReport,
     report_json,
 )
-from engines.game_events import Drop, GameEvent, SpinEnded, SpinStarted, Tumble, Win
+from engines.game_events import ChoiceOffered, Drop, GameEvent, SpinEnded, SpinStarted, Tumble, Win
 from engines.registry import game_of_rules
 from engines.rng import round_key
 from engines.rules import GameRules, load_rules
-from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
 from replay.verdict import Finding
 from tests.conftest import ROOT
 
@@ -43,6 +43,15 @@ PICTURES = {
     "ladder": ("starlight-pictures", "base", 37),
     "moon-cash": ("moon-spell-pictures", "base", 13),
     "hold-and-respin": ("moon-spell-pictures", "base", 873),
+    "resonance": ("stargazing-pictures", "base", 1350),
+    "diagonal": ("stargazing-pictures", "base", 1184),
+    "power-wilds": ("stargazing-pictures", "base", 1077),
+}
+# Of a game that carries a state, the state in; and the choices.
+TERMS: dict[str, tuple[dict[str, int], tuple[int, ...]]] = {
+    "resonance": ({"princess": 2}, (1,)),
+    "diagonal": ({"princess": 1}, (1,)),
+    "power-wilds": ({"princess": 0}, (0,)),
 }
 
 
@@ -51,10 +60,10 @@ class PicturedRound(NamedTuple):
 
     opened: RoundOpened
     settled: RoundSettled
-    events: list[tuple[int, GameEvent]]
+    events: list[tuple[int, Played]]
     rules: GameRules
 
-    def report(self, events: Sequence[tuple[int, GameEvent]] | None = None) -> RoundReport:
+    def report(self, events: Sequence[tuple[int, Played]] | None = None) -> RoundReport:
         """Return the report of the round, of other events where they are given."""
         return build_report(ROUND_ID, self.opened, self.settled, self.events if events is None else events, self.rules)
 
@@ -66,23 +75,36 @@ def pictured_round(name: str) -> PicturedRound:
     rules = load_rules(ROOT / "tests" / "rules" / f"{file}.toml")
     bet_minor = min(BET_MINOR, rules.bet.coins * rules.bet.coin_minor_max)
     game, key, cost_minor = game_of_rules(rules), round_key(SEED, rules.game, "", nonce), rules.cost_minor(mode, bet_minor)
-    events = cast(list[GameEvent], game.events(key, mode, bet_minor, {}, ()))
-    outcome = game.play(key, mode, bet_minor, {}, ())
+    state_in, choices = TERMS.get(name, ({}, ()))
+    events = _with_choices(cast(list[GameEvent], game.events(key, mode, bet_minor, state_in, choices)), choices)
+    outcome = game.play(key, mode, bet_minor, state_in, choices)
     opened = RoundOpened(
         external_ref="", idempotency_key="key", account_ref="a" * 32, session_ref="", channel="", profile_id="", profile_hash="",
         game=rules.game, rules_version=rules.version, rules_hash=rules.rules_hash, texts_hash="", rng="rng/1", engine_fingerprint="",
         mode=mode, bet_minor=bet_minor, cost_minor=cost_minor, bonus_minor=0, currency="EUR", balance_before_minor=BALANCE_MINOR, epoch=1,
-        seed_commitment=ZEROS, round_key_commitment=ZEROS, client_seed="", nonce=nonce, state_in={}, opened_at_us=1_764_547_200_000_000,
+        seed_commitment=ZEROS, round_key_commitment=ZEROS, client_seed="", nonce=nonce, state_in=state_in,
+        opened_at_us=1_764_547_200_000_000,
     )  # fmt: skip
     settled = RoundSettled(
         total_win_minor=outcome.total_win_minor, base_win_minor=outcome.base_win_minor, feature_win_minor=outcome.feature_win_minor,
-        ended=cast(Any, outcome.ended), state_out={}, balance_after_minor=BALANCE_MINOR - cost_minor + outcome.total_win_minor,
+        ended=cast(Any, outcome.ended), state_out=outcome.state_out,
+        balance_after_minor=BALANCE_MINOR - cost_minor + outcome.total_win_minor,
         outcome_digest=ZEROS, round_digest=ZEROS, settled_at_us=1_764_547_200_250_000,
     )  # fmt: skip
     return PicturedRound(opened, settled, list(enumerate(events, start=1)), rules)
 
 
-def changed(events: Sequence[tuple[int, GameEvent]], event_index: int, **fields: Any) -> list[tuple[int, GameEvent]]:
+def _with_choices(events: Sequence[GameEvent], choices: Sequence[int]) -> list[Played]:
+    """Return the events with each choice behind the one that offers it."""
+    found: list[Played] = []
+    for event in events:
+        found.append(event)
+        if isinstance(event, ChoiceOffered):
+            found.append(ChoiceMade(choice=choices[0], made_by="player", session_ref="", channel="", made_at_us=1_764_547_200_100_000))
+    return found
+
+
+def changed(events: Sequence[tuple[int, Played]], event_index: int, **fields: Any) -> list[tuple[int, Played]]:
     """Return the events with some fields of one of them replaced."""
     return [(index, event.model_copy(update=fields) if index == event_index else event) for index, event in events]
 

@@ -14,21 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from audit_reports.round_reader import build_report
+from audit_reports.round_reader import Played, build_report
 from audit_reports.terminal_view import print_round, symbol_labels
 from engines.game_events import (
     CapHit,
+    ChoiceOffered,
     Drop,
     FeatureEnded,
     FeatureTrigger,
-    GameEvent,
     MultiplierChange,
+    Power,
     Prize,
     SpinEnded,
     SpinStarted,
     Tumble,
     Win,
 )
+from ledger.lifecycle_events import ChoiceMade
 from replay.verdict import Finding
 from tests.audit_reports.test_round_report import PICTURES, ROUND_ID, changed, pictured_round
 from tests.conftest import ROOT
@@ -47,7 +49,7 @@ FINDINGS = [
 ]
 
 # Valid events that no game writes: the extremes of every field, and places that do not exist.
-ODD_EVENTS: list[GameEvent] = [
+ODD_EVENTS: list[Played] = [
     SpinStarted(
         spin_index=MANY,
         part="free",
@@ -72,6 +74,11 @@ ODD_EVENTS: list[GameEvent] = [
     CapHit(total_before_minor=MUCH, uncapped_minor=0, awarded_minor=MUCH),
     SpinEnded(spin_multiplier=MANY, cut_minor=MUCH, award_minor=MUCH, total_minor=MUCH, meter=MANY),
     FeatureEnded(feature="free_spins", spins_played=MANY, total_minor=MUCH),
+    Power(princess=MANY, size=MANY, turned_cells=(MANY, 0)),
+    Power(princess=0, size=0, turned_cells=()),
+    ChoiceOffered(choices=(MANY, 0)),
+    ChoiceOffered(choices=()),
+    ChoiceMade(choice=MANY, made_by="system", session_ref="", channel="", made_at_us=MUCH),
 ]
 
 

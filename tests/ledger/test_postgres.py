@@ -13,6 +13,7 @@ from ledger.errors import KeysExist, LedgerEmpty, LedgerLocked, NotALedger
 from ledger.postgres_errors import ConnectionLost, DatabaseMissing, DatabaseUnreachable, LoginRefused
 from ledger.rounds import RoundLedger
 from tests.conftest import ROOT
+from tests.contracts.choices_contract import ChoicesContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract
 from tests.ledger_files import Place, altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
@@ -29,6 +30,10 @@ def new_place(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
         return Place(postgres.url(postgres.new_database()), tmp_path_factory.mktemp("store") / "keys")
 
     return make
+
+
+class TestPostgresChoices(ChoicesContract):
+    """The contract of choices and states, on PostgreSQL."""
 
 
 class TestPostgresRounds(RoundsContract):

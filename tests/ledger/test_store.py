@@ -29,6 +29,7 @@ from ledger.lifecycle_events import FundsMoved
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import ledger_uri
 from ledger.store import EventRow
+from tests.contracts.choices_contract import ChoicesContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract, opened_event
 from tests.ledger_files import Place, altered, game, new_ledger, play_some, whole_ledger_faults
@@ -223,6 +224,10 @@ def new_place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
         return Place(folder / "ledger.db", folder / "ledger.db.keys")
 
     return make
+
+
+class TestSQLiteChoices(ChoicesContract):
+    """The contract of choices and states, on SQLite."""
 
 
 class TestSQLiteRounds(RoundsContract):

@@ -77,6 +77,9 @@ class _Played(NamedTuple):
     total: int
     base_award: int
     ended: str
+    state_in: dict[str, int]
+    state_out: dict[str, int]
+    choices: tuple[int, ...]
 
 
 @cache
@@ -124,7 +127,8 @@ def _kernel_files(game: str) -> list[str]:
     """Return the files below engines/ that make a round, in the order in which they are imported."""
     kernels = sorted(f"kernels/{path.name}" for path in (ENGINES / "kernels").glob("*.py") if path.stem != "__init__")
     kernels.sort(key=lambda file: "engines.kernels" in (ENGINES / file).read_text(encoding="utf-8"))
-    return ["event_buffer.py", *kernels, f"games/{GAMES[game]}/game.py"]
+    own = [f"games/{GAMES[game]}/{name}.py" for name in ("tables", "game")]
+    return ["event_buffer.py", *kernels, *(file for file in own if (ENGINES / file).is_file())]
 
 
 def _load_faulty(fault: Fault) -> ModuleType:
@@ -170,9 +174,16 @@ def _terms(rules: GameRules, nonce: int) -> tuple[str, int]:
     return rules.modes[nonce % len(rules.modes)].name, rules.bet.coins * coins[nonce // len(rules.modes) % 3]
 
 
+def _state_and_choices(rules: GameRules, nonce: int) -> tuple[dict[str, int], tuple[int, ...]]:
+    """Return what a round starts from and what is chosen in it: every choice in turn, and in turn what a state can hold."""
+    count = len(rules.choice_names)
+    state = {name: (first + nonce) % count for name, first in rules.first_state.items()}  # a state is one of the choices in every game
+    return state, ((nonce // count) % count,) if count else ()
+
+
 def _play(game: Game, nonce: int) -> Outcome:
     mode, bet_minor = _terms(game.rules, nonce)
-    return game.play(round_key(SEED, game.rules.game, "", nonce), mode, bet_minor, {}, ())
+    return game.play(round_key(SEED, game.rules.game, "", nonce), mode, bet_minor, *_state_and_choices(game.rules, nonce))
 
 
 @cache
@@ -184,7 +195,9 @@ def _findings(outcome: Outcome, rules: GameRules, nonce: int) -> list[Finding]:
     """Return what is found in a round by the right rules, without its seed, warnings apart."""
     mode, bet_minor = _terms(rules, nonce)
     events = [GAME_EVENTS[topic.split("/")[0]].model_validate_json(data) for topic, data in outcome.events]
-    played = _Played(rules, mode, bet_minor, events, outcome.total_win_minor, outcome.base_win_minor, outcome.ended)
+    state_in, choices = _state_and_choices(rules, nonce)
+    totals = (outcome.total_win_minor, outcome.base_win_minor, outcome.ended)
+    played = _Played(rules, mode, bet_minor, events, *totals, state_in, outcome.state_out, choices)
     lines = export_lines([round_facts(played, number=nonce, balance_before=BALANCE_MINOR)])
     found = check_rounds(lines, lambda *_: rules).rounds[0].findings
     return [finding for finding in found if finding.severity != "warning"]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from engines.rules import GameRules
-from replay.check import ExportLineError, FileCheck, check_rounds, parse_export
+from replay.check import FileCheck, check_rounds
+from replay.export_lines import ExportLineError, parse_export
 from tests.round_builder import ACCOUNT, RULES, RoundBuilder, export_lines, redigest, round_facts
 
 Facts = list[dict[str, Any]]

@@ -130,6 +130,7 @@ class Rules(GameRules):
     """
 
     reading_names: ClassVar[tuple[str, ...]] = ("ALL-1", "MPS-3", "MPS-4", "MPS-5", "MPS-9", "MPS-11")
+    state_reading: ClassVar[str] = "MPS-9"
 
     kind: Literal["runs"]
     layout: Layout
@@ -160,6 +161,11 @@ class Rules(GameRules):
     def first_state(self) -> dict[str, int]:
         """The active princess that an account starts with, by her place in `powers`."""
         return {"princess": self.choice_names.index(self.princess_order.princesses[0])}
+
+    @property
+    def states(self) -> tuple[dict[str, int], ...]:
+        """Each princess as the active one."""
+        return tuple({"princess": princess} for princess in range(len(self.powers)))
 
     def weights_of(self, part: str, princess: int) -> tuple[int, ...]:
         """Return the weights of a princess's sizes in `base` (Resonances included) or `free`."""

@@ -1,0 +1,26 @@
+"""What a game carries from round to round of an account: the state out of a round is the state in of the next one.
+
+The table holds, for each account and game that carries a state, which round left it; the state itself stands in that
+round's settlement. A round that is voided leaves none, so that the one before it counts.
+"""
+
+import json
+
+from engines.rules import GameRules
+
+__all__ = ["CREATE_STATES", "state_after"]
+
+# The same on both databases; a ledger from before any game carried a state gets it with the first one.
+CREATE_STATES = (
+    "CREATE TABLE states (account_ref TEXT NOT NULL, game TEXT NOT NULL, round_id TEXT NOT NULL, PRIMARY KEY (account_ref, game))"
+)
+
+
+def state_after(rules: GameRules, settlement: bytes | None) -> dict[str, int]:
+    """Return the state in of an account's next round under these rules.
+
+    settlement: the bytes of the `round_settled` that left a state, None where none did. A state that these rules do not know,
+    as another version may leave one, counts as none.
+    """
+    state: dict[str, int] = json.loads(settlement)["state_out"] if settlement is not None else {}
+    return state if state in rules.states else rules.first_state
