@@ -1,4 +1,4 @@
-"""The steps that calibrate Moon Princess Stargazing: strips, tune, measure; run by `python tools/calibrate.py moon-princess-stargazing STEP`.
+"""The steps that calibrate Moon Princess Stargazing: strips, tune, measure; run by `tools/calibrate.py moon-princess-stargazing STEP`.
 
 Strips and the sizes of the powers in base spins and Resonances were chosen by hand of short samples. What the free spins of a
 princess are worth grows with the weights of her greater sizes, nearly on a line: the tuning lays it through two samples.
@@ -23,7 +23,7 @@ SHARES = {BASE: 64, RESONANCE: 16, "astra": 5, "nova": 5, "star": 5}  # chunks i
 FREE_FIELDS = {"free_spins", "free_spins_strip_set", "free_spins_limit"}  # nothing before the free spins depends on these
 PARTS_OF_SIZES = {2: (1000,), 4: (740, 199, 61)}  # how the weight of all sizes but the least is shared among them, in thousandths
 WEIGHT_TOTAL = 1000
-TRIED = (180, 340)  # the weights between which the worth of free spins is taken for a line
+TRIED = {2: (220, 340), 4: (400, 500)}  # by how many sizes: the weights between which the worth of free spins is taken for a line
 
 
 def report(text: str) -> None:
@@ -82,15 +82,16 @@ def tune(options: argparse.Namespace) -> str:
     base, chains = (sample(rules, part, options, [], options.scale) for part in (BASE, RESONANCE))
     starts, target = start_table(chains), rules.rtp_target_x10000 / 10000
     lines = []
-    for princess in rules.choice_names:
+    for number, princess in enumerate(rules.choice_names):
+        low, high = TRIED[len(rules.powers[number].sizes)]
         returns = []
-        for weight in TRIED:
+        for weight in (low, high):
             tried = with_free_weight(rules, princess, weight)
             returns.append(worth(base, chains, sample(tried, princess, options, starts, options.scale)).mean)
-        slope = (returns[1] - returns[0]) / (TRIED[1] - TRIED[0])
-        weight = round(TRIED[0] + (target - returns[0]) / slope)
-        report(f"{princess}: {returns[0]:.5f} at {TRIED[0]}, {returns[1]:.5f} at {TRIED[1]}, {target} at {weight}")
-        tuned = with_free_weight(rules, princess, weight).weights_of("free", rules.choice_names.index(princess))
+        slope = (returns[1] - returns[0]) / (high - low)
+        weight = round(low + (target - returns[0]) / slope)
+        report(f"{princess}: {returns[0]:.5f} at {low}, {returns[1]:.5f} at {high}, {target} at {weight}")
+        tuned = with_free_weight(rules, princess, weight).weights_of("free", number)
         lines.append(f'princess = "{princess}"\nweights = {list(tuned)}')
     return "\n".join(lines)
 
