@@ -19,7 +19,7 @@ from tools.stargazing_worth import BASE, CONFIDENCE, RESONANCE, Part, chunk_sums
 
 GAME = "moon-princess-stargazing"
 SAMPLING = "parts/1"  # changes with what the sums of a chunk mean
-SHARES = {BASE: 64, RESONANCE: 16, "astra": 5, "nova": 5, "star": 5}  # chunks in one unit of --scale
+SHARES = {BASE: 64, RESONANCE: 16, "astra": 2, "nova": 2, "star": 5}  # chunks in one unit of --scale
 FREE_FIELDS = {"free_spins", "free_spins_strip_set", "free_spins_limit"}  # nothing before the free spins depends on these
 PARTS_OF_SIZES = {2: (1000,), 4: (740, 199, 61)}  # how the weight of all sizes but the least is shared among them, in thousandths
 WEIGHT_TOTAL = 1000
