@@ -7,7 +7,7 @@ from engines.registry import installed_rules
 from engines.rules import GameRules
 from tests.rules_changes import changed_rules
 
-__all__ = ["ASTRA", "CAPPED", "CLEARING", "CONSTELLATIONS", "FREE", "HIGH", "INSTALLED", "LIMITED", "RESONANT", "UNLIT"]
+__all__ = ["ASTRA", "CAPPED", "CLEARING", "CONSTELLATIONS", "FREE", "HIGH", "INSTALLED", "LIMITED", "RARE", "RESONANT", "UNLIT"]
 
 INSTALLED = installed_rules("moon-princess-stargazing", "0.1.0")
 ACTING = {"act": 1, "rest": 1}
@@ -47,3 +47,15 @@ LIMITED = changed_rules(RESONANT, resonance_limit={"resonances": 2})
 # No multiplier above 1: a round's amount is that of its runs alone.
 UNLIT = changed_rules(RESONANT, ceiling={"multiplier": 1})
 ASTRA = astra_alone()
+
+# By name, those by which the referee is held against the kernel's rounds in the long lane.
+RARE = {
+    "resonance": RESONANT,
+    "free spins to their limit": FREE,
+    "clear grid": CLEARING,
+    "constellation": CONSTELLATIONS,
+    "ceiling": HIGH,
+    "cap": CAPPED,
+    "limit of Resonances": LIMITED,
+    "Power Wilds": ASTRA,
+}

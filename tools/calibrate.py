@@ -3,6 +3,7 @@
     python tools/calibrate.py moonlight-princess STEP [options]     # strips, tune, measure
     python tools/calibrate.py starlight-wins [options]              # makes the tables; --measure
     python tools/calibrate.py moon-spell [options]                  # exact: nothing is sampled; --write
+    python tools/calibrate.py moon-princess-stargazing STEP [options]  # strips, tune, measure
 
 Each game has a module `calibrate_<game>`. Samples are kept outside the project and a run goes on where the one before it
 stopped; the same options give the same numbers however often they were interrupted. docs/calibration.md says what is
@@ -18,7 +19,12 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-MODULES = {"moonlight-princess": "calibrate_moonlight", "starlight-wins": "calibrate_starlight", "moon-spell": "calibrate_moon_spell"}
+MODULES = {
+    "moonlight-princess": "calibrate_moonlight",
+    "starlight-wins": "calibrate_starlight",
+    "moon-spell": "calibrate_moon_spell",
+    "moon-princess-stargazing": "calibrate_stargazing",
+}
 
 
 def module_of(game: str) -> ModuleType:

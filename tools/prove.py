@@ -89,7 +89,7 @@ def _play_modes(ledger: Path, game: str, round_count: int) -> dict[str, Any]:
 
 
 def prove_rounds(options: argparse.Namespace) -> dict[str, Any]:
-    """Play rounds of each mode of each game into a ledger; `verify --all` with the referee finds nothing."""
+    """Play rounds of each mode of each game, with each choice, into a ledger; `verify --all` with the referee finds nothing."""
     games = {}
     for game in GAMES:
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -107,6 +107,56 @@ def prove_rounds(options: argparse.Namespace) -> dict[str, Any]:
             expect("total win", sum(mode["win_minor"] for mode in played.values()), summary["win_minor"]["EUR"])
             games[game] = {"played": played, "verify_all_seconds": seconds, "warnings": summary["warning_count"]}
     return {"rounds_per_mode": options.rounds, "games": games}
+
+
+def prove_rare(options: argparse.Namespace) -> dict[str, Any]:
+    """By test rules that reach what is rare, the referee finds nothing in the kernel's rounds, and their totals are those it allows."""
+    from engines.game_events import parse_game_event
+    from replay.referee.walk import walk_round
+    from tests.stargazing_rules import RARE
+
+    reached = {}
+    for name, rules in RARE.items():
+        game, state, seen = game_of_rules(rules), rules.first_state, Counter[str]()
+        game.compile()
+        for nonce in range(options.rare):
+            choices, bet_minor = (nonce % len(rules.choice_names),), 2 * rules.bet.coins
+            outcome = game.play(round_key(SEED, rules.game, "", nonce), "base", bet_minor, state, choices)
+            events = [(place, parse_game_event(each.topic.split("/")[0], each.data)) for place, each in enumerate(outcome.events, 1)]
+            walk = walk_round(events, rules, mode="base", bet_minor=bet_minor, state_in=state, choices=choices)
+            found = [str(finding) for finding in walk.findings if finding.severity != "warning"]
+            expect(f"findings by {name} in nonce {nonce}", [], found)
+            got = (outcome.ended, outcome.total_win_minor, outcome.base_win_minor, outcome.feature_win_minor, outcome.state_out)
+            expect(f"totals by {name} of nonce {nonce}", tuple((each,) for each in got), tuple(walk.totals))
+            seen.update([outcome.ended, *(_told(event) for _, event in events)])
+            state = outcome.state_out
+        reached[name] = {what: count for what, count in sorted(seen.items()) if what}
+    return {"rounds_by_each": options.rare, "reached": reached}
+
+
+def _told(event: Any) -> str:
+    """Return what of an event is worth counting, empty where nothing is."""
+    match event.kind:
+        case "prize":
+            return f"prize {event.which}"
+        case "feature_trigger":
+            return f"{event.feature} won in {'a Resonance or base spin' if event.spins_awarded < 2 else 'free spins'}"
+        case "power":
+            return f"power of princess {event.princess}"
+        case "multiplier_change" if event.to_multiplier == 100:
+            return "multiplier 100"
+        case "spin_started":
+            return f"spin of {event.part}"
+    return ""
+
+
+def prove_astra(options: argparse.Namespace) -> dict[str, Any]:
+    """Spins in which Astra leaves up to nine Power Wilds all come to an end: no win goes on for ever."""
+    from tests.stargazing_rules import ASTRA
+
+    sums = list(simulate(ASTRA, "base", options.astra, seed=SEED, job_count=os.cpu_count() or 1))
+    expect("spins that ended", options.astra, sum(each.total("rounds") for each in sums))
+    return {"spins": options.astra}
 
 
 def prove_speeds(options: argparse.Namespace) -> dict[str, Any]:
@@ -346,6 +396,8 @@ def prove_planted(options: argparse.Namespace) -> dict[str, Any]:
 PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "speeds": prove_speeds,
     "rounds": prove_rounds,
+    "rare": prove_rare,
+    "astra": prove_astra,
     "bounds": prove_bounds,
     "simulated": prove_simulated,
     "properties": prove_properties,
@@ -363,6 +415,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="the counts of the issues; writes docs/measured/")
     parser.add_argument("--only", choices=PROOFS, action="append", help="these proofs alone")
     parser.add_argument("--rounds", type=int, help="recorded rounds of each mode (5,000; full 20,000)")
+    parser.add_argument("--rare", type=int, help="rounds by each of the test rules that reach what is rare (200; full 2,000)")
+    parser.add_argument("--astra", type=int, help="spins with Power Wilds, each of which must end (200,000; full 1,000,000)")
     parser.add_argument("--plain", type=int, help="plain rounds of each mode against compiled ones (300)")
     parser.add_argument("--bounds", type=int, help="rounds with checked bounds (200,000; full 2,000,000)")
     parser.add_argument("--simulated", type=int, help="simulated rounds of base and ante, a fiftieth of buy (5e6; full 1e8)")
@@ -379,6 +433,8 @@ def parse_options() -> argparse.Namespace:
     options = parser.parse_args()
     short = {
         "rounds": 5_000,
+        "rare": 200,
+        "astra": 200_000,
         "plain": 300,
         "bounds": 200_000,
         "simulated": 5_000_000,
@@ -392,6 +448,8 @@ def parse_options() -> argparse.Namespace:
     }
     full = {
         "rounds": 20_000,
+        "rare": 2_000,
+        "astra": 1_000_000,
         "plain": 300,
         "bounds": 2_000_000,
         "simulated": 100_000_000,
