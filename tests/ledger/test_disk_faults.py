@@ -17,6 +17,7 @@ from ledger.checkpoint import load_checkpoint
 from ledger.checkpoints import kept_checkpoints
 from ledger.errors import LedgerMissing
 from ledger.rounds import RoundLedger
+from ledger.sqlite import LOG_PAGES
 from tests.conftest import ROOT
 from tests.ledger_files import new_ledger, rows, whole_ledger_faults
 from tests.traced import Fault, Traced, audit_command, count_calls, require_strace, run_traced
@@ -31,7 +32,7 @@ KINDS = {
     "ENOSPC-lasting": ("error=ENOSPC", "+"),
     "KILL": ("signal=KILL", ""),
 }
-WAL_BYTES_NEAR_CHECKPOINT = 960 * 4120  # at 1000 pages SQLite copies the log back, in the middle of play
+WAL_BYTES_NEAR_CHECKPOINT = (LOG_PAGES - 40) * 4120  # so that SQLite copies the log back in the middle of play
 CALLS_OF: dict[str, Counter[str]] = {}  # what a run without a fault makes, by the name of the command and its folder
 PLAY = ["play", "--game", GAME, "--rounds", "3", "--json"]
 
