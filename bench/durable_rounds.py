@@ -1,7 +1,7 @@
 """How fast durable rounds are recorded, against plain sqlite3 writing the same rows in the same two transactions.
 
-Both write WAL files with synchronous=FULL in one folder, in turns, on tables with the same indexes and triggers. The
-rounds are base rounds of the real game, its kernels compiled and warm.
+Both write WAL files with synchronous=FULL in one folder, in turns, on tables with the same indexes and triggers; plain sqlite3
+copies its log back when SQLite does so by itself. The rounds are base rounds of the real game, its kernels compiled and warm.
 """
 
 import contextlib

@@ -136,7 +136,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         ours, raw = measure_durable(Path(name), round_count=4000, turns=options.turns)
         figures.append(figure("durable rounds, in plain sqlite3 with the same rows (at least)", "rounds a second", 0.6, ours, raw))
-        ours, raw = measure_appends(Path(name), round_count=2000, turns=options.turns)
+        ours, raw = measure_appends(Path(name), turns=3 * options.turns)
         figures.append(figure("appends with leaf and nodes, in the same without them (at least)", "appends a second", 0.8, ours, raw))
         figures.extend(measure_verify(Path(name), options.rounds, options.turns))
         ours, raw = measure_fsck(Path(name) / f"{options.rounds}.db", turns=options.turns)

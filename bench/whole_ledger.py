@@ -5,6 +5,7 @@ recorded ones of rounds, written by the ledger's own recorder, with its leaves a
 synchronous=FULL in one folder, in turns.
 """
 
+import gc
 import os
 import sqlite3
 import time
@@ -18,6 +19,8 @@ from ledger.fsck import check_ledger
 from ledger.rounds import RoundLedger
 
 Append = tuple[str, int, list[EventBytes]]
+
+TURN_APPENDS = 1000  # in a turn the log is copied back into the file once or twice
 
 READS = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid",
@@ -88,19 +91,23 @@ def write_appends(ledger: RoundLedger, appends: Sequence[Append]) -> float:
     return len(appends) / (time.perf_counter() - start)
 
 
-def measure_appends(folder: Path, *, round_count: int, turns: int) -> tuple[list[float], list[float]]:
-    """Return appends a second with leaf and nodes and without, in `turns` neighbouring turns."""
+def measure_appends(folder: Path, *, turns: int) -> tuple[list[float], list[float]]:
+    """Return appends a second with leaf and nodes and without, in `turns` neighbouring turns, each of both first in turn."""
     game = installed_game("moonlight-princess")
     game.compile()
     with new_ledger(folder, "appends") as (ledger, account_ref):
-        play_rounds(ledger, account_ref, game, round_count)
+        play_rounds(ledger, account_ref, game, (turns + 1) * TURN_APPENDS // 2)
     appends = recorded_appends(folder / "appends.db")
-    per_turn = len(appends) // turns
-    whole_rates, bare_rates = [], []
+    gc.collect()
+    gc.freeze()  # what is held here for the bench alone is not to be gone through meanwhile
+    rates: dict[bool, list[float]] = {True: [], False: []}
     with new_ledger(folder, "with-tree") as (whole, _), new_ledger(folder, "without-tree") as (bare, _):
         bare.store._tree_end = _NoTree()  # type: ignore[assignment]
-        for turn in range(turns):
-            part = appends[per_turn * turn : per_turn * (turn + 1)]
-            bare_rates.append(write_appends(bare, part))
-            whole_rates.append(write_appends(whole, part))
-    return whole_rates, bare_rates
+        for turn in range(turns + 1):
+            part = appends[TURN_APPENDS * turn : TURN_APPENDS * (turn + 1)]
+            for is_whole in (True, False) if turn % 2 else (False, True):
+                rate = write_appends(whole if is_whole else bare, part)
+                if turn:  # in the first the log grows to the length that it keeps
+                    rates[is_whole].append(rate)
+    gc.unfreeze()
+    return rates[True], rates[False]

@@ -21,8 +21,9 @@ from ledger.recording import Recording, write_statements
 from ledger.sqlite_reading import DIALECT
 from ledger.sqlite_schema import BUSY_SECONDS, commit_error, ledger_error
 
-__all__ = ["LedgerFactory", "LedgerRecorder"]
+__all__ = ["LOG_PAGES", "LedgerFactory", "LedgerRecorder"]
 
+LOG_PAGES = 4000  # when the log is copied back into the file, with two flushes: at SQLite's 1,000 that is every sixty rounds
 _STATEMENTS_KEPT = 128  # the library asks for True, which is 1: every statement would be prepared anew
 
 _INSERT_EVENT = "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?,?,?,?)"
@@ -59,6 +60,7 @@ class _LedgerPool(SQLiteConnectionPool):
         if self.is_writable:
             connection.execute("PRAGMA journal_mode=WAL").close()
             connection.execute("PRAGMA synchronous=FULL").close()
+            connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}").close()
 
 
 class LedgerFactory(SQLiteFactory):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engines.game import Draw, EventBytes, Game
 from engines.registry import game_of_rules
-from engines.rng import RandomStreamError
+from engines.rng import RandomStreamError, round_key_commitment
 from engines.rules import GameRules
 from ledger.codec import is_game_topic
 from ledger.errors import TreeBroken
@@ -28,7 +28,9 @@ from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
 from replay.weighing import weigh
 from replay.whatif import Alternative, alternatives
 
-__all__ = ["Verification", "Verifier"]
+__all__ = ["ANOTHER_KEY", "Verification", "Verifier"]
+
+ANOTHER_KEY = "the key at hand is not the one committed to, and leads to another outcome: that says nothing about this one"
 
 
 class Verification(NamedTuple):
@@ -215,6 +217,8 @@ class Verifier:
             outcome = outcome._replace(events=outcome.events[: len(recorded)])
         recorded_win = settled.total_win_minor if settled is not None else outcome.total_win_minor
         findings = compare_outcome(recorded, outcome, recorded_win_minor=recorded_win)
+        if findings and round_key_commitment(key) != opened.round_key_commitment:
+            return Check("replay", "not_run", ANOTHER_KEY), rounds.findings, ""
         weighed = weigh(rounds.findings, findings, recorded, outcome)
         if findings:
             return Check("replay", "fail", findings[0].message), weighed, game.fingerprint

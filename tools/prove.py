@@ -373,10 +373,13 @@ def prove_attacks(options: argparse.Namespace) -> dict[str, Any]:
         with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
             attacks = [(str(scene.ledger), attack_name, tree.size, tree.root, *part) for attack_name in ATTACKS for part in parts]
             forgeries = [(scene, forgery, *part) for forgery in FORGERIES for part in parts]
-            for results in (pool.map(_forgery_task, forgeries), pool.map(_attack_task, attacks)):
+            # Not both at once: where a forgery is missed, the attacks are not to be waited for.
+            for results in (pool.map(*work) for work in ((_forgery_task, forgeries), (_attack_task, attacks))):
                 for attack_name, found, missed in results:
                     expect(f"attack {attack_name!r}", [], missed)
                     counts[attack_name] += found
+                    if counts[attack_name] == options.instances:
+                        sys.stderr.write(f"  {attack_name}: all {options.instances} found and named\n")
     print(f"{'found and named':>15}  of {options.instances} on a ledger of {options.attack_rounds} rounds")
     for attack_name, count in counts.items():
         print(f"{count:>15}  {attack_name}")

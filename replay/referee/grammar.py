@@ -80,7 +80,7 @@ def split_spins(events: Sequence[Placed], notebook: Notebook, grammar: Grammar) 
         before = placed
         if isinstance(event, SpinStarted):
             spins.append(SpinRecord(index, start=(index, event)))
-        elif spin is None or (isinstance(event, Drop) and event.stops and (spin.ended is not None or (spin.rank and not event.drop_index))):
+        elif spin is None or (isinstance(event, Drop) and event.stops and _is_of_next_spin(spin, event)):
             notebook.spin_index = len(spins)
             notebook.add("spin_started_missing", "integrity", index, "", what="first event", want="spin_started", got=event.kind)
             spins.append(SpinRecord(index))
@@ -122,6 +122,14 @@ def _is_won_on(win: Placed, drop: Placed, grammar: Grammar) -> bool:
     assert isinstance(drop[1], Drop)
     held = {drop[1].symbols[cell] for cell in win[1].cells if cell < len(drop[1].symbols)}
     return held - {grammar.wild} == {win[1].symbol}
+
+
+def _is_of_next_spin(spin: SpinRecord, drop: Drop) -> bool:
+    """Return whether a drop of strips without a start before it begins a spin: the one before has ended, or had its drop and no tumble."""
+    if spin.ended is not None:
+        return True
+    has_dropped = bool(spin.steps) and spin.steps[-1].drop is not None and spin.steps[-1].tumble is None
+    return not drop.drop_index and (bool(spin.rank) or has_dropped)
 
 
 def _is_owed(spin: SpinRecord, win: Win, grammar: Grammar) -> bool:

@@ -4,10 +4,12 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from ledger.checkpoint import load_checkpoint
 from ledger.checkpoints import kept_checkpoints
 from ledger.errors import LedgerMissing
 from ledger.rounds import RoundLedger
+from ledger.sqlite import LOG_PAGES
 from tests.conftest import ROOT
 from tests.ledger_files import new_ledger, rows, whole_ledger_faults
 from tests.traced import Fault, Traced, audit_command, count_calls, require_strace, run_traced
@@ -31,7 +34,7 @@ KINDS = {
     "ENOSPC-lasting": ("error=ENOSPC", "+"),
     "KILL": ("signal=KILL", ""),
 }
-WAL_BYTES_NEAR_CHECKPOINT = 960 * 4120  # at 1000 pages SQLite copies the log back, in the middle of play
+WAL_BYTES_NEAR_CHECKPOINT = (LOG_PAGES - 40) * 4120  # so that SQLite copies the log back in the middle of play
 CALLS_OF: dict[str, Counter[str]] = {}  # what a run without a fault makes, by the name of the command and its folder
 PLAY = ["play", "--game", GAME, "--rounds", "3", "--json"]
 
@@ -69,8 +72,13 @@ def left(closed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ledger = RoundLedger.open_for_writing(path)
     ref, game = ledger.account("player").account_ref, installed_game(GAME)
     ledger.move_funds(ref, 10**6)
-    while log.stat().st_size < WAL_BYTES_NEAR_CHECKPOINT:
+    for _ in range(20):
         ledger.play(ref, game, "base", 200)
+    with closing(sqlite3.connect(path, isolation_level=None)) as filler:
+        filler.execute("PRAGMA synchronous=OFF")
+        filler.execute("PRAGMA wal_autocheckpoint=0")
+        while log.stat().st_size < WAL_BYTES_NEAR_CHECKPOINT:
+            filler.execute("PRAGMA user_version=1")  # which it is: the first page, written again
     ledger.open_round(ref, game, "base", 200)
     copy = folder.parent / "left"
     shutil.copytree(folder, copy)

@@ -27,6 +27,7 @@ from ledger.errors import (
 )
 from ledger.lifecycle_events import FundsMoved
 from ledger.rounds import RoundLedger
+from ledger.sqlite import LOG_PAGES
 from ledger.sqlite_schema import ledger_uri
 from ledger.store import EventRow
 from tests.contracts.choices_contract import ChoicesContract
@@ -79,6 +80,7 @@ def test_durability_settings(tmp_path):
     with new_ledger(tmp_path) as (ledger_, _), ledger_.store._writing as cursor:
         assert cursor.execute("PRAGMA synchronous").fetchone()[0] == 2
         assert cursor.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert cursor.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == LOG_PAGES
         assert cursor.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'stored_events'").fetchone()
         assert cursor.execute("PRAGMA user_version").fetchone()[0] == 1
         with pytest.raises(sqlite3.OperationalError, match="within a transaction"):

@@ -246,3 +246,16 @@ def test_a_win_written_behind_the_end_of_its_spin_is_one_finding() -> None:
                 assert [finding.code for finding in found_in(facts, RULES_BY_NAME["low limits"])] == ["event_order"]
                 break
     assert seen
+
+
+def test_an_end_and_the_next_start_that_are_missing_are_two_findings() -> None:
+    """Where a spin's end and the start behind it are both gone, nothing else is said, whatever stood before them."""
+    seen: set[str] = set()
+    for nonce in range(1, 6):
+        facts = kernel_facts("installed", "buy", nonce)
+        for end in of_kind(facts, "spin_ended"):
+            if facts[end + 1]["kind"] == "spin_started" and facts[end - 1]["kind"] not in seen:
+                seen.add(facts[end - 1]["kind"])
+                found = findings_of([*facts[:end], *facts[end + 2 :]], INSTALLED)
+                assert [finding.code for finding in found] == ["spin_ended_missing", "spin_started_missing"], found
+    assert seen == {"drop", "multiplier_change", "feature_trigger"}

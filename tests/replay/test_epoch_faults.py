@@ -25,7 +25,7 @@ from ledger.lifecycle_events import EpochClosed, EpochCommitted, SeedKeyRotated,
 from ledger.merkle import append_form
 from ledger.rounds import RoundLedger
 from replay.bulk import BulkSummary, plan_bulk, verify_bulk
-from replay.verification import Verifier
+from replay.verification import ANOTHER_KEY, Verifier
 from tests.attacks import open_for_attack, rebuild_log
 from tests.ledger_files import altered
 
@@ -137,8 +137,12 @@ def test_one_altered_nonce_accuses_no_other_round(tmp_path: Path, place: int, no
     rounds: list[str] = []
     made(path, "account", lambda course: rounds.extend(course.rounds) or "")
     changed(path, rounds[place], nonce=nonce)
-    found = ["round_key", "replay_difference"]  # another key leads to another outcome
-    assert of_round(path, rounds[place]) == of_rounds(path) == of_all(path) == found
+    # Another key leads to another outcome, which is no second finding.
+    assert of_round(path, rounds[place]) == of_rounds(path) == of_all(path) == ["round_key"]
+    with RoundLedger.open_for_reading(path) as ledger:
+        found = Verifier(ledger).verify(rounds[place])
+    assert (found.verdict, found.fingerprint) == ("diverged", "")
+    assert {check.name: (check.result, check.detail) for check in found.checks}["replay"] == ("not_run", ANOTHER_KEY)
     assert of_fsck(path) == ["nonce_skipped" if nonce > place else "nonce_used_twice"]
 
 
