@@ -60,7 +60,7 @@ class StargazingRound:
         self.highlights: set[int] = set()
         self.won: set[int] = set()
         self.has_stars = self.is_stopped = self.is_clear = False
-        self.ended = "played"
+        self.ended, self.is_past_cap = "played", False
         self.step_wins: list[dict[str, Any]] = []
         self.triggered = ""
 
@@ -232,7 +232,7 @@ class StargazingRound:
     def _fall(self, wins: list[dict[str, Any]], cells: set[int]) -> None:
         self.step_wins = wins
         stay = {cell for cell in cells if self.marks[cell]}
-        turned = {win["cells"][1] for win in wins if win["count"] == 3 and win["symbol"] != 7 and win["line"] >= 0} - stay
+        turned = {win["cells"][1] for win in wins if win["count"] == 3 and win["symbol"] != 7} - stay
         removed, turned = self.hooked("leaves", (cells - stay - turned, turned))
         above = self.hooked("above", ((),) * 5)
         self.events.append(
@@ -256,15 +256,10 @@ class StargazingRound:
     def _clear(self) -> None:
         if not self.hooked("clears", True):
             return
-        wilds = {cell for cell, letter in enumerate(self.board) if letter == "W"}
+        wilds = tuple(cell for cell, letter in enumerate(self.board) if letter == "W")
         if wilds:
-            self.marks = [0] * 25
-            self._fall([], set())  # nothing has won
-            self.events.pop()
-            tumble = Tumble(removed_cells=tuple(sorted(wilds)), turned_cells=(), turned_symbols=(), new_symbols=((),) * 5)
-            self.events[-1] = tumble
-            self.board = "x" * 25
-            self.drop -= 1
+            self.events.append(Tumble(removed_cells=wilds, turned_cells=(), turned_symbols=(), new_symbols=((),) * 5))
+            self.board, self.marks = "x" * 25, [0] * 25
             self._write_drop()
         self.is_clear = True
         if self.hooked("pays_clear", self.part != "resonance"):
@@ -292,10 +287,9 @@ class StargazingRound:
         for length in range(size, 1, -1):
             found = []
             for cell in cells:
-                for step in (6, -4):
-                    stretch = [cell + at * step if step > 0 else cell + at * 4 for at in range(length)]
+                for way in (1, -1):
+                    stretch = [cell + at * (5 + way) for at in range(length)]
                     rows = [each % 5 for each in stretch]
-                    way = 1 if step > 0 else -1
                     if rows == list(range(rows[0], rows[0] + way * length, way)) and set(stretch) <= set(cells):
                         found.append(stretch)
             if found:
@@ -312,12 +306,13 @@ class StargazingRound:
     def _add(self, amount: int) -> None:
         before = self.sum + (0 if self.readings["ALL-1"] == 2 else self.total)
         self.sum += amount
-        if self.hooked("is_capped", amount > 0 and before + amount >= self.cap_minor):
+        if self.hooked("is_capped", amount > 0 and before + amount >= self.cap_minor) and not self.is_past_cap:
             fields = {"total_before_minor": before, "uncapped_minor": amount, "awarded_minor": max(self.cap_minor - before, 0)}
             fields = self.hooked("cap_hit", fields)
             self.events.append(CapHit(**fields))
             self.cut = fields["uncapped_minor"] - fields["awarded_minor"]
             self.is_stopped = self.hooked("is_stopped", True)
+            self.is_past_cap = not self.is_stopped
             if self.readings["ALL-1"] != 2 and self.is_stopped:
                 self.ended = "capped"
 

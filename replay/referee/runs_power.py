@@ -2,7 +2,7 @@
 
 from engines.game_events import Drop, GameEvent, Power, SpinEnded, Win
 from replay.referee.belief import fault
-from replay.referee.runs import POWER_WILD, are_power_cells, board_with_wilds
+from replay.referee.runs import POWER_WILD, are_power_cells, board_with_wilds, paying_cells
 from replay.referee.runs_belief import RunsBelief
 from replay.referee.runs_step import looked_at
 from replay.referee.runs_tables import RunsRound, RunsTables
@@ -60,7 +60,8 @@ def _with_cells(
         if not is_sized:
             after = _wrong_size(after, index, got, sizes)
         shown = _turned(play, after, cells, princess)
-        return [shown] if is_plain else [shown, _in_doubt(play, after, index, got, ahead)]
+        has_others = len(cells) < len(paying_cells(board, tables.paying))
+        return [shown, _in_doubt(play, after, index, got, ahead)] if has_others and not is_plain else [shown]
     if are_cells_of(tables, board, cells, princess, None, sizes):
         fitting = [size for size in sizes if are_cells_of(tables, board, cells, princess, size, sizes)]
         after = _wrong_size(after, index, got, fitting)

@@ -39,7 +39,7 @@ def _as_told(play: RunsRound, belief: RunsBelief, kind: str) -> RunsBelief:
         return belief._replace(owed=(Owed("power"),))
     if kind in ("tumble", "drop"):
         return belief._replace(owed=(ANY_TUMBLE, ANY_DROP)[kind == "drop" :])
-    return belief._replace(owed=spin_end(play, belief, is_clear=kind == "prize"))
+    return at_rest(play, belief)
 
 
 def looked_at(play: RunsRound, belief: RunsBelief) -> RunsBelief:

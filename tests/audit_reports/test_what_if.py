@@ -10,7 +10,7 @@ import pytest
 from engines.game import Outcome
 from engines.registry import GAMES, game_of_rules, installed_rules
 from engines.rng import round_key
-from engines.rules import GameRules, load_rules
+from engines.rules import GameRules, first_choices, load_rules
 from ledger.rounds import RoundLedger
 from tests.command_line import run
 from tests.conftest import ROOT
@@ -23,6 +23,9 @@ BET_MINOR = 20
 PAYS_OF_SCATTERS = ("pays_x100 = [0, 0, 0, 0, 300", "pays_x100 = [0, 100, 100, 100, 300")  # so that free spins pay by scatters
 MOONS_OFTEN = ("cash = 3\ntrigger = 5", "cash = 1\ntrigger = 2")
 NEW_MOONS_OFTEN = ("moon = 1\nblank = 19", "moon = 1\nblank = 4")
+STARGAZING = "moon-princess-stargazing"
+POWERS_OFTEN = ("act = 500\nrest = 9500", "act = 1\nrest = 1")
+RESONANCES_OFTEN = ("sections = 3\nsections_of_run = [1, 2, 3]", "sections = 1\nsections_of_run = [1, 1, 1]")
 
 # Game, mode, reading, and what is replaced in the rules file so that the reading bites in some of forty rounds.
 CASES: list[tuple[str, str, str, tuple[tuple[str, str], ...]]] = [
@@ -37,9 +40,16 @@ CASES: list[tuple[str, str, str, tuple[tuple[str, str], ...]]] = [
     ("moon-spell", "base", "MSP-3=2", (MOONS_OFTEN, NEW_MOONS_OFTEN)),
     ("starlight-wins", "base", "ALL-1=2", (("count = 3\nspins = 10", "count = 1\nspins = 10"), ("multiple = 100000", "multiple = 1"))),
     ("starlight-wins", "base", "SLW-1=1", ()),
+    (STARGAZING, "base", "ALL-1=2", (RESONANCES_OFTEN, ("multiple = 10000", "multiple = 1"))),
+    (STARGAZING, "base", "MPS-3=1", (RESONANCES_OFTEN,)),
+    (STARGAZING, "base", "MPS-4=1", (RESONANCES_OFTEN,)),
+    (STARGAZING, "base", "MPS-5=1", (RESONANCES_OFTEN,)),
+    (STARGAZING, "base", "MPS-9=1", (RESONANCES_OFTEN, POWERS_OFTEN)),
+    (STARGAZING, "base", "MPS-11=1", (RESONANCES_OFTEN,)),
 ]
 # Readings that make no difference to any round, with the reason.
 IDLE = {
+    ("moon-princess-stargazing", "ALL-1=1"): "the one mode costs the bet",
     ("moon-spell", "ALL-1=1"): "the one mode costs the bet",
     ("starlight-wins", "ALL-1=1"): "the one mode costs the bet",
     ("starlight-wins", "SLW-2=1"): "every wild on the board is part of every win: none is ever loose",
@@ -58,12 +68,14 @@ class Played(NamedTuple):
     rules: GameRules
     mode: str
     round_ids: list[str]
+    states: list[dict[str, int]]  # what each round starts from
 
     def outcome(self, nonce: int, reading: str = "") -> Outcome:
         """Play a round again, by another reading where one is named."""
         name, _, value = reading.partition("=")
         rules = self.rules.with_reading(name, int(value)) if name else self.rules
-        return game_of_rules(rules).play(round_key(SEED, rules.game, "", nonce), self.mode, BET_MINOR, {}, ())
+        key, choices = round_key(SEED, rules.game, "", nonce), first_choices(rules)
+        return game_of_rules(rules).play(key, self.mode, BET_MINOR, self.states[nonce], choices)
 
     def first(self, reading: str, is_wanted: Callable[[Outcome, Outcome], bool]) -> int:
         """Return the nonce of the first round whose outcome, and that by the reading, are as wanted."""
@@ -104,8 +116,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, tupl
             account = ledger.open_account("ann", "EUR")
             ledger.move_funds(account, 10**6)
             round_ids = [ledger.play(account, game_of_rules(rules), mode, BET_MINOR).round_id for _ in range(ROUNDS)]
-        kept[game, mode, changes] = Played(folder / "ledger.db", rules_file, rules, mode, round_ids)
-        return kept[game, mode, changes]
+        made = kept[game, mode, changes] = Played(folder / "ledger.db", rules_file, rules, mode, round_ids, [rules.first_state])
+        for nonce in range(ROUNDS - 1):
+            made.states.append(made.outcome(nonce).state_out)
+        return made
 
     return make
 
