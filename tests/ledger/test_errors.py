@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from ledger import builds, disclosure, errors, history_errors
+from ledger import builds, choices, disclosure, errors, history_errors
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -187,7 +187,7 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure, builds)
+    modules = (errors, history_errors, disclosure, builds, choices)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}
