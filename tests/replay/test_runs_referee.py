@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from engines.canonical import canonical_json
+from engines.game import EventBytes
 from replay.referee.amounts import win_amount
 from replay.referee.runs import (
     RunSymbols,
@@ -21,6 +23,8 @@ from replay.referee.runs import (
 )
 from replay.referee.runs_tables import runs_tables_of
 from replay.referee.walk import RoundTotals, walk_round
+from replay.replayer import compare_outcome
+from replay.weighing import weigh
 from tests.stargazing_faults import RULES_BY, found_in, played_by
 from tests.stargazing_rounds import RULES, StargazingRound, placed
 
@@ -266,3 +270,35 @@ def test_the_state_goes_on_from_the_one_the_round_began_with() -> None:
         assert [finding.code for finding in found] == ["power_princess"], (seed, found)
         count += 1
     assert count > 3
+
+
+def in_bytes(event: Any) -> EventBytes:
+    return EventBytes(f"{event.kind}/1", canonical_json(event.model_dump(mode="json")))
+
+
+@pytest.mark.parametrize(("kind", "field"), [("spin_started", "highlighted_cells"), ("power", "turned_cells")])
+def test_with_the_seed_altered_cells_are_the_one_finding(kind: str, field: str) -> None:
+    """Cells that stand in one event alone are found where they stand once the round is rerun, and no amount is wrong for them."""
+    count = 0
+    for seed in range(26):
+        rng = random.Random(seed)
+        played = played_by("plain", seed).play()
+        places = [place for place, event in enumerate(played.events) if event.kind == kind]
+        if not places or len(played.events) > 150:
+            continue
+        place = rng.choice(places)
+        altered: list[Any] = [*played.events]
+        cells = list(getattr(altered[place], field))
+        cells[rng.randrange(len(cells))] = rng.choice([cell for cell in range(25) if cell not in cells])
+        altered[place] = altered[place].model_copy(update={field: tuple(sorted(cells))})
+        recorded = [(index, in_bytes(event)) for index, event in placed(altered)]
+
+        class Rerun:
+            events = tuple(in_bytes(event) for event in played.events)
+            total_win_minor = played.total
+
+        by_replay = compare_outcome(recorded, Rerun, recorded_win_minor=played.total)  # type: ignore[arg-type]
+        weighed = weigh(found_in(altered, played), by_replay, recorded, Rerun)  # type: ignore[arg-type]
+        assert [(each.event_index, each.severity) for each in weighed] == [(place + 1, "integrity")], (seed, place)
+        count += 1
+    assert count > 10
