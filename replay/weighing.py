@@ -8,11 +8,17 @@ from replay.verdict import Finding
 
 __all__ = ["weigh"]
 
-# Where a field of a drop that is not the seed's shows as another event's fault: the code, and how many spins later.
+# Where a field that is not the seed's shows as another event's fault: the code, and how many spins later.
 CONTRADICTED_BY = {
     "drop.values": {"heart_value": 0, "multiplier_change": 0, "moon_value": 1, "prize_pay": 0},
     "drop.marks": {"marks": 0, "removed_cells": 0, "turned_cells": 0},
     "drop.stops": {"refill": 0},
+    "spin_started.highlighted_cells": dict.fromkeys(
+        ("multiplier", "multiplier_invented", "multiplier_missing", "prize_invented", "prize_missing"), 0
+    ),
+    "power.turned_cells": dict.fromkeys(
+        ("power_cells", "power_size", "drop_symbols", "marks", "tumble_cells", "win_missing", "win_invented", "win_cells", "win_symbol"), 0
+    ),
 }
 
 Recorded = Sequence[tuple[int, EventBytes]]
@@ -47,7 +53,8 @@ def _less_consequences(by_record: list[Finding], by_replay: list[Finding], alter
     """Return the record's findings without those about events that are the seed's where the value they contradict is not.
 
     A heart is contradicted in its own spin, by a later drop or the sum; a Moon by its sum, or by the drop of the next respin;
-    gold by a later drop, or by the tumble that turns it; a stop, where another shows the same board, by what falls in later.
+    gold by a later drop, or by the tumble that turns it; a stop, where another shows the same board, by what falls in later;
+    highlighted cells by a rise of the multiplier or by the constellation; cells of a power by later ones, wins or drops.
     """
     codes = CONTRADICTED_BY.get(by_replay[0].where.partition("[")[0]) if by_replay else None
     if codes is None:

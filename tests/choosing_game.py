@@ -45,7 +45,7 @@ class ChoosingGame:
     def play(self, key: bytes, mode: str, bet_minor: int, state_in: dict[str, int], choices: Sequence[int]) -> Outcome:
         """Return the outcome of a key."""
         noise = hashlib.sha256(key + mode.encode() + self.salt).digest()
-        base = noise[0] % 3 * bet_minor
+        base = int.from_bytes(noise[28:31]) * bet_minor  # another for every key
         events, total = [_event("cap_hit", total_before_minor=0, uncapped_minor=base, awarded_minor=base)], base
         for number in range(self.offers):
             events.append(_event("choice_offered", choices=[0, 1, 2] if number == 0 else [1, 2]))

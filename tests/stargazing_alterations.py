@@ -217,6 +217,12 @@ ALTERED: dict[str, Altered] = {
         {"highlighted_cells"},
         False,
     ),
+    "no highlighted cells": (
+        lambda facts, rng: bool(facts[0].__setitem__("highlighted_cells", []) or True),
+        "plain",
+        {"highlighted_cells"},
+        False,
+    ),
     "four spins": (set_field("feature_trigger", "spins_awarded", plus(1), in_part("free")), "plain", {"spins_awarded"}, False),
     "spins left": (set_field("spin_started", "spins_left", plus(1)), "plain", {"spins_left"}, False),
     "a part": (lambda facts, rng: bool(facts[0].__setitem__("part", "free") or True), "plain", {"part"}, False),

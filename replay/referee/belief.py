@@ -1,11 +1,12 @@
 """What every belief about a round can be given: a finding more, and one that turns out to be about money."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 from replay.referee.notebook import note
 from replay.verdict import Finding, Severity
 
-__all__ = ["RoundBelief", "fault", "raise_to_money"]
+__all__ = ["RoundBelief", "fault", "faults_of_fields", "raise_to_money"]
 
 
 class RoundBelief(Protocol):
@@ -87,3 +88,18 @@ def raise_to_money(belief: B, number: int) -> B:
     findings = list(belief.findings)
     findings[number] = findings[number]._replace(severity="money")
     return cast(B, cast(Any, belief)._replace(findings=tuple(findings)))
+
+
+def faults_of_fields(
+    belief: B, code: str, index: int, where: str, fields: Iterable[tuple[str, object, object]], assumptions: Mapping[str, str]
+) -> B:
+    """Return a belief with a finding for each of `fields` (name, wanted, recorded) that is wrong; its code is `code` and the name.
+
+    assumptions: what a field hangs on, by its name.
+    """
+    for name, want, got in fields:
+        if want != got:
+            hung = assumptions.get(name)
+            what = name.replace("_", " ")
+            belief = fault(belief, f"{code}{name}", "integrity", index, where, what=what, want=want, got=got, assumption=hung)
+    return belief

@@ -8,7 +8,7 @@ from replay.referee.lines_drop import bonus_prizes
 from replay.referee.lines_pays import after_prize, after_win, amount_of, are_capped, paid_of
 from replay.referee.lines_spin import after_spin, with_respins
 from replay.referee.lines_tables import LinesRound
-from replay.referee.sums import pay_out
+from replay.referee.sums import cap_missing, pay_out
 from replay.verdict import Severity
 
 __all__ = ["lacking", "needless", "other_ends"]
@@ -94,15 +94,8 @@ def _without_trigger(play: LinesRound, belief: LinesBelief, index: int) -> list[
 
 
 def _without_cap(play: LinesRound, belief: LinesBelief, index: int) -> list[LinesBelief]:
-    assert belief.cap_due is not None
-    before, amount, left = belief.cap_due
-    want = f"a cap_hit that awards {left} of {amount} on top of {before}"
-    missing = fault(belief, "cap_missing", "integrity", index, "win cap", what="win cap", want=want, got="no cap_hit", assumption="ALL-1")
-    number = len(missing.findings) - 1
-    missing = missing._replace(cap_due=None)
-    taken = missing._replace(cut=amount - left, owed=(), is_over=True, end="" if play.tables.is_cap_by_spin else "capped")
-    ignored = missing._replace(is_cap_ignored=True, cap_fault=number, end="maybe")
-    return [taken, raise_to_money(ignored, number) if amount > left else ignored]
+    missing, ignored, cut = cap_missing(belief, index)
+    return [missing._replace(cut=cut, owed=(), is_over=True, end="" if play.tables.is_cap_by_spin else "capped"), ignored]
 
 
 def needless(play: LinesRound, belief: LinesBelief, placed: Placed, before: GameEvent | None, after: GameEvent | None) -> list[LinesBelief]:

@@ -2,7 +2,7 @@
 
 from engines.game_events import CapHit, Prize, Win
 from replay.referee.amounts import win_amount
-from replay.referee.belief import fault, raise_to_money
+from replay.referee.belief import fault, faults_of_fields, raise_to_money
 from replay.referee.hold_and_respin import possible_sums
 from replay.referee.lines_belief import LinesBelief, Owed, with_value_faults_paid
 from replay.referee.lines_tables import LinesRound
@@ -23,16 +23,9 @@ def wins(play: LinesRound, belief: LinesBelief, index: int, got: Win) -> list[Li
     if numbers == right and got.ways == got.multiplier == 1 and got.win_minor == amount:
         return [after_win(play, belief, amount)]
     where = f"line {right.line}"
-    after = belief
     names = tables.symbol_name
-    wanted: tuple[tuple[str, object, object], ...] = (
-        ("line", right.line, got.line),
-        ("symbol", names(right.symbol), names(got.symbol)),
-        ("cells", list(right.cells), list(got.cells)),
-    )
-    for name, want, value in wanted:
-        if value != want:
-            after = fault(after, f"win_{name}", "integrity", index, where, what=name, want=want, got=value)
+    places = (("line", right.line, got.line), ("symbol", names(right.symbol), names(got.symbol)))
+    after = faults_of_fields(belief, "win_", index, where, (*places, ("cells", list(right.cells), list(got.cells))), {})
     if got.count not in (right.run, len(got.cells)):
         after = fault(after, "win_count", "integrity", index, where, what="count", want=right.run, got=got.count)
     symbols = [symbol for symbol in (right.symbol, got.symbol) if symbol in tables.pays_by_symbol]

@@ -1,7 +1,7 @@
 """The boards of runs: the first against stops and strips, what leaves and turns wild in a tumble, and what then lies there."""
 
 from engines.game_events import Drop, Tumble
-from replay.referee.belief import fault, raise_to_money
+from replay.referee.belief import fault, faults_of_fields, raise_to_money
 from replay.referee.falling import Board, board_after
 from replay.referee.first_board import cells_text, shown_boards, symbols_text
 from replay.referee.runs import POWER_WILD
@@ -71,9 +71,8 @@ def tumbles(play: RunsRound, belief: RunsBelief, index: int, got: Tumble) -> lis
         where = f"tumble, {cells_text(bad)}" if bad else "tumble"
         after = fault(after, "tumble_cells", "integrity", index, where, what="cells that leave", want=want, got=text, assumption="MPS-6")
     elif got.turned_symbols != turned_wild:
-        want = [tables.wild] * len(owed.turned)
-        told_symbols = list(got.turned_symbols)
-        after = fault(after, "turned_symbols", "integrity", index, "tumble", what="turned symbols", want=want, got=told_symbols)
+        symbols = (("turned_symbols", [tables.wild] * len(owed.turned), list(got.turned_symbols)),)
+        after = faults_of_fields(after, "", index, "tumble", symbols, {})
     if got.new_symbols != none_new:
         above_text = [list(new) for new in got.new_symbols]
         after = fault(after, "new_symbols", "integrity", index, "tumble", what="symbols from above", want="none", got=above_text)

@@ -8,6 +8,7 @@ from replay.referee.runs_power import acted, may_have_led_to, princess_due
 from replay.referee.runs_spin import after_feature, after_spin, choice_offers, spin_begun
 from replay.referee.runs_step import at_rest, looked_at, spin_end
 from replay.referee.runs_tables import RunsRound
+from replay.referee.sums import cap_missing
 from replay.verdict import Severity
 
 __all__ = ["lacking", "without_power"]
@@ -152,13 +153,5 @@ def _without_tumble(play: RunsRound, belief: RunsBelief, missing: RunsBelief) ->
 
 
 def _without_cap(play: RunsRound, belief: RunsBelief, index: int) -> list[RunsBelief]:
-    assert belief.cap_due is not None
-    before, amount, left = belief.cap_due
-    want = f"a cap_hit that awards {left} of {amount} on top of {before}"
-    missing = fault(belief, "cap_missing", "integrity", index, "win cap", what="win cap", want=want, got="no cap_hit", assumption="ALL-1")
-    number = len(missing.findings) - 1
-    missing = missing._replace(cap_due=None)
-    ignored = missing._replace(is_cap_ignored=True, cap_fault=number, end="maybe")
-    if amount > left:
-        ignored = raise_to_money(ignored, number)
-    return [past_cap(play, missing._replace(cut=amount - left)), settled(play, ignored)]
+    missing, ignored, cut = cap_missing(belief, index)
+    return [past_cap(play, missing._replace(cut=cut)), settled(play, ignored)]

@@ -2,7 +2,7 @@
 
 from engines.game_events import CapHit, MultiplierChange, Prize, Win
 from replay.referee.amounts import win_amount
-from replay.referee.belief import fault, raise_to_money
+from replay.referee.belief import fault, faults_of_fields, raise_to_money
 from replay.referee.runs import Run
 from replay.referee.runs_belief import Owed, RunsBelief, paid
 from replay.referee.runs_step import after_wins
@@ -58,17 +58,10 @@ def _place(run: Run) -> str:
 
 def _check_win(play: RunsRound, belief: RunsBelief, index: int, got: Win, right: Run) -> RunsBelief:
     tables = play.tables
-    after, where = belief, _place(right)
-    names = tables.symbol_name
-    wanted: tuple[tuple[str, object, object], ...] = (
-        ("line", right.line, got.line),
-        ("symbol", names(right.symbol), names(got.symbol)),
-        ("cells", list(right.cells), list(got.cells)),
-    )
-    for name, want, value in wanted:
-        if value != want:
-            hung = "MPS-3" if name == "symbol" else None
-            after = fault(after, f"win_{name}", "integrity", index, where, what=name, want=want, got=value, assumption=hung)
+    where, names = _place(right), tables.symbol_name
+    places = (("line", right.line, got.line), ("symbol", names(right.symbol), names(got.symbol)))
+    fields = (*places, ("cells", list(right.cells), list(got.cells)))
+    after = faults_of_fields(belief, "win_", index, where, fields, {"symbol": "MPS-3"})
     lengths = (right.length, got.count, len(got.cells))
     if got.count not in (right.length, len(got.cells)):
         after = fault(after, "win_count", "integrity", index, where, what="count", want=right.length, got=got.count)

@@ -1,7 +1,7 @@
 """A spin of runs from its start to its end: what it starts from, what it triggers, what it adds up to, and the end of a feature."""
 
 from engines.game_events import ChoiceOffered, FeatureEnded, FeatureTrigger, SpinEnded, SpinStarted
-from replay.referee.belief import fault
+from replay.referee.belief import fault, faults_of_fields
 from replay.referee.runs_belief import RunsBelief, mask_of
 from replay.referee.runs_tables import RunsRound, RunsTables
 from replay.referee.sums import spin_sums
@@ -60,40 +60,32 @@ def _checked(play: RunsRound, begun: RunsBelief, index: int, got: SpinStarted) -
     numbers = (got.strip_set, got.multiplier, got.meter, got.spins_left)
     if is_lit and numbers == (begun.strip_set, begun.multiplier, begun.meter, left) and all(getattr(got, n) == v for n, v in wanted):
         return [begun]
-    after, where = begun, "spin_started"
-    for name, want in wanted:
-        value = getattr(got, name)
-        if value != want:
-            after = fault(after, name, "integrity", index, where, what=name.replace("_", " "), want=want, got=value)
+    where = "spin_started"
+    after = faults_of_fields(begun, "", index, where, ((name, want, getattr(got, name)) for name, want in wanted), {})
     found = [after]
     if not is_lit:
-        want, cells = f"different cells, ascending, as many as {sorted(tables.highlight_counts)} have it", list(got.highlighted_cells)
-        lit = fault(after, "highlighted_cells", "integrity", index, where, what="highlighted cells", want=want, got=cells)
+        wanted_cells = f"different cells, ascending, as many as one of {sorted(tables.highlight_counts)}"
+        cells = (("highlighted_cells", wanted_cells, list(got.highlighted_cells)),)
+        lit = faults_of_fields(after, "", index, where, cells, {})
         found = [lit, lit._replace(is_hidden=True, highlights=0)]
     if got.strip_set != begun.strip_set:
-        texts = [tables.set_name(each) for each in (begun.strip_set, got.strip_set)]
-        found = [fault(each, "strip_set", "integrity", index, where, what="strip set", want=texts[0], got=texts[1]) for each in found]
+        sets = (("strip_set", tables.set_name(begun.strip_set), tables.set_name(got.strip_set)),)
+        found = [faults_of_fields(each, "", index, where, sets, {}) for each in found]
         if got.strip_set in range(len(tables.strips)):
             found += [each._replace(strip_set=got.strip_set) for each in found]
+    rules_of = {"multiplier": {"free": "MPS-12", "resonance": "MPS-11"}.get(part, "MPS-4"), "meter": "MPS-10"}
     if got.multiplier != begun.multiplier:
-        hung = "MPS-12" if part == "free" else "MPS-11" if part == "resonance" else "MPS-4"
-        want = begun.multiplier
-        found = [
-            fault(each, "multiplier", "integrity", index, where, what="multiplier", want=want, got=got.multiplier, assumption=hung)
-            for each in found
-        ]
+        fields = (("multiplier", begun.multiplier, got.multiplier),)
+        found = [faults_of_fields(each, "", index, where, fields, rules_of) for each in found]
         found += [each._replace(multiplier=got.multiplier, multiplier_fault=len(each.findings) - 1) for each in found]
     if got.meter != begun.meter:
-        found = [
-            fault(each, "meter", "integrity", index, where, what="meter", want=begun.meter, got=got.meter, assumption="MPS-10")
-            for each in found
-        ]
+        found = [faults_of_fields(each, "", index, where, (("meter", begun.meter, got.meter),), rules_of) for each in found]
         found += [each._replace(meter=got.meter) for each in found]
     return found if got.spins_left == left else [other for each in found for other in _wrong_left(play, each, index, got.spins_left, left)]
 
 
 def _are_highlights(tables: RunsTables, cells: tuple[int, ...]) -> bool:
-    is_rising = all(cell < after for cell, after in zip(cells, (*cells[1:], tables.cell_count), strict=True))
+    is_rising = list(cells) == sorted(set(cells)) and max(cells, default=0) < tables.cell_count
     return is_rising and len(cells) in tables.highlight_counts
 
 

@@ -8,7 +8,7 @@ from replay.referee.belief import RoundBelief, fault, raise_to_money
 from replay.referee.game_tables import BetRound
 from replay.referee.notebook import distinct_values
 
-__all__ = ["cap_taken", "pay_out", "spin_sums"]
+__all__ = ["cap_missing", "cap_taken", "pay_out", "spin_sums"]
 
 B = TypeVar("B", bound=RoundBelief)
 
@@ -40,6 +40,20 @@ def cap_taken(play: BetRound[Any], belief: B, index: int, got: CapHit, due: tupl
             belief = fault(belief, "cap_hit", "money", index, "win cap", what=f"{name} of the win cap", want=allowed[0], got=value)
             return belief, distinct_values((amount - left, cut, amount - got.awarded_minor, *(amount - room for room in rooms)))
     return belief, (amount - left,)
+
+
+def cap_missing(belief: B, index: int) -> tuple[B, B, int]:
+    """Return the beliefs that a `cap_hit` that is due was lost, and that the game ignored the cap; with what is cut."""
+    assert belief.cap_due is not None
+    before, amount, left = belief.cap_due
+    want = f"a cap_hit that awards {left} of {amount} on top of {before}"
+    missing: Any = fault(
+        belief, "cap_missing", "integrity", index, "win cap", what="win cap", want=want, got="no cap_hit", assumption="ALL-1"
+    )
+    number = len(missing.findings) - 1
+    missing = missing._replace(cap_due=None)
+    ignored = missing._replace(is_cap_ignored=True, cap_fault=number, end="maybe")
+    return missing, raise_to_money(ignored, number) if amount > left else ignored, amount - left
 
 
 def spin_sums(belief: B, index: int, got: SpinEnded) -> list[tuple[B, int, int]]:

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from ledger import builds, disclosure, errors, history_errors
+from ledger import builds, choices, disclosure, errors, history_errors
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -133,6 +133,14 @@ CASES = [
     ),
     (errors.RoundAmbiguous("r", ("r1", "r2")), 2, "round r: want one, got several, the first r1, r2; give more of the id"),
     (errors.RoundInPlay("ab", "r1"), 2, "rounds in play of account ab: want none, got r1; finish that round first"),
+    (choices.ChoiceNotOffered("r1", 7, (0, 2)), 2, "choice of round r1: want one of 0, 2, got 7; choose one of these"),
+    (choices.ChoiceNotOffered("r1", 0, ()), 2, "choice of round r1: want none, got 0; leave the choice out"),
+    (choices.ChoiceConflict("r1", (1,), (2,)), 2, "choices of round r1: want 1, which the record holds, got 2; what is made stays made"),
+    (
+        choices.LegMismatch("r1", 4, "no further event", "another drop/1"),
+        4,
+        "event 4 of round r1: want no further event, got another drop/1; the round is left as it is, see `audit verify --round r1`",
+    ),
     (errors.RoundNotOpen("r1", "settled"), 2, "round r1: want it open, got it settled; read its outcome from the record"),
     (errors.GameMismatch("r1", "game", "a", "b"), 4, "game of round r1: want a, got b; finish it with the build that opened it"),
     (
@@ -179,7 +187,7 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure, builds)
+    modules = (errors, history_errors, disclosure, builds, choices)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from replay.verdict import Finding
 from tests.round_builder import INSTALLED
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "alter_one_field",
     "alter_order",
     "apply_total_without_heart",
+    "assert_one",
     "award_spins",
     "carry_on",
     "count_hearts_of_losing_spin",
@@ -31,6 +33,17 @@ __all__ = [
 ]
 
 Facts = list[dict[str, Any]]
+
+
+def assert_one(findings: list[Finding], codes: set[str], severities: set[str]) -> None:
+    """Assert that there is one finding, of these codes and severities, which says what it wants and got."""
+    assert len(findings) == 1, [f"{found.code}@{found.event_index} {found.message}" for found in findings]
+    found = findings[0]
+    assert (found.code in codes, found.severity in severities) == (True, True), found
+    assert found.event_index >= 0
+    assert found.want != found.got
+    assert found.want in found.message
+    assert found.got in found.message
 
 
 def of_kind(facts: Facts, kind: str) -> list[int]:

@@ -17,7 +17,7 @@ from replay.verdict import Finding
 from tests.moon_spell_alterations import ALTERED
 from tests.moon_spell_faults import PLAYED
 from tests.moon_spell_rounds import FULL_BOARDS, LOW_CAP, MANY_MOONS, RULES, MoonSpellRound
-from tests.replay.alterations import Facts, number_paths, of_kind
+from tests.replay.alterations import Facts, assert_one, number_paths, of_kind
 from tests.round_builder import export_lines, redigest, round_facts
 from tests.rules_changes import changed_rules
 
@@ -61,16 +61,6 @@ def findings_of(facts: Facts, rules: Rules) -> list[Finding]:
     for each in found:
         assert each.want != each.got, each
     return [finding for finding in found if finding.severity != "warning"]
-
-
-def assert_one(findings: list[Finding], codes: set[str], severities: set[str]) -> None:
-    assert len(findings) == 1, [f"{found.code}@{found.event_index} {found.message}" for found in findings]
-    found = findings[0]
-    assert (found.code in codes, found.severity in severities) == (True, True), found
-    assert found.event_index >= 0
-    assert found.want != found.got
-    assert found.want in found.message
-    assert found.got in found.message
 
 
 @pytest.mark.parametrize("name", ALTERED)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engines.canonical import canonical_json
 from engines.game_events import parse_game_event
 from replay.verdict import Finding
-from tests.replay.alterations import Facts, number_paths, of_kind
+from tests.replay.alterations import Facts, assert_one, number_paths, of_kind
 from tests.stargazing_alterations import ALTERED
 from tests.stargazing_faults import PLAYED, RULES_BY, found_in, played_by
 from tests.stargazing_rounds import StargazingRound
@@ -41,15 +41,6 @@ def findings_of(facts: Facts, played: StargazingRound) -> list[Finding]:
     for each in found:
         assert each.want != each.got, each
     return found
-
-
-def assert_one(findings: list[Finding], codes: set[str], severities: set[str]) -> None:
-    assert len(findings) == 1, [f"{found.code}@{found.event_index} {found.message}" for found in findings]
-    found = findings[0]
-    assert (found.code in codes, found.severity in severities) == (True, True), found
-    assert found.event_index >= 0
-    assert found.want in found.message
-    assert found.got in found.message
 
 
 @pytest.mark.parametrize("name", ALTERED)
