@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from audit_reports.output import table
+from engines.game import Draw
 from ledger.money import amount_text
 from replay.verdict import Finding
 from replay.verification import Verification
@@ -11,7 +13,16 @@ from replay.whatif import Alternative
 if TYPE_CHECKING:
     from replay.bulk import BulkSummary
 
-__all__ = ["alternative_lines", "finding_json", "finding_lines", "summary_json", "summary_lines", "verdict_json", "verdict_lines"]
+__all__ = [
+    "alternative_lines",
+    "draw_lines",
+    "finding_json",
+    "finding_lines",
+    "summary_json",
+    "summary_lines",
+    "verdict_json",
+    "verdict_lines",
+]
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
@@ -77,14 +88,27 @@ def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iter
             yield f"note: {text}"
 
 
+def draw_lines(verification: Verification, draws: list[Draw] | None) -> Iterator[str]:
+    """Yield every random draw of a round, as a table; `draws` is None where none is shown."""
+    yield ""
+    if draws is None:
+        yield f"draws: nothing is shown of this round, for {_why_hidden(verification, 'its draws')}"
+        return
+    rows = [(str(d.number), d.purpose, f"below({d.n})", str(d.first_word), str(d.word_count - 1), str(d.result)) for d in draws]
+    yield from table(("draw", "purpose", "range", "word", "rejected", "result"), rows, right=frozenset((0, 3, 4, 5)))
+
+
+def _why_hidden(verification: Verification, what: str) -> str:
+    is_open = verification.opened is not None and verification.settled is None
+    return f"it is not settled, and {what} would disclose its outcome" if is_open else "it could not be rerun"
+
+
 def alternative_lines(verification: Verification, others: list[Alternative] | None) -> Iterator[str]:
     """Yield what a round would have paid under other readings; `others` is None where it could not be rerun."""
     opened = verification.opened
     yield ""
     if others is None or opened is None:
-        is_open = opened is not None and verification.settled is None
-        reason = "it is not settled, and each reading would disclose its outcome" if is_open else "it could not be rerun"
-        yield f"what if: nothing is shown of this round, for {reason}"
+        yield f"what if: nothing is shown of this round, for {_why_hidden(verification, 'each reading')}"
         return
     yield "what if: the same key under other readings of the rules, one at a time"
     for other in others:

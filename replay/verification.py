@@ -145,11 +145,11 @@ class Verifier:
             rounds.terms,
         )
 
-    def draws(self, verification: Verification) -> list[Draw]:
-        """Return every random draw of a settled round that could be replayed, else none (`rng/1`, item 8)."""
+    def draws(self, verification: Verification) -> list[Draw] | None:
+        """Return every random draw of a settled round (`rng/1`, item 8), None where it cannot be replayed or is in play."""
         shown = self._shown(verification)
         if shown is None:
-            return []
+            return None
         game, key, terms = shown
         return game.draws(key, *terms)
 

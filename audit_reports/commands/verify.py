@@ -24,7 +24,7 @@ from audit_reports.options import (
     parse_count,
     parse_span,
 )
-from audit_reports.output import follow, print_json, print_line, table
+from audit_reports.output import follow, print_json, print_line
 from ledger.address import LedgerPlace
 
 __all__ = ["register"]
@@ -149,12 +149,12 @@ def _verify_one(path: LedgerPlace, wanted: str, evidence: _Evidence, extras: _Ex
         others = verifier.alternatives(verification, extras.reading) if extras.is_what_if else None
     finally:
         ledger.close()
-    from audit_reports.verdict_view import alternative_lines, verdict_json, verdict_lines
+    from audit_reports.verdict_view import alternative_lines, draw_lines, verdict_json, verdict_lines
 
     if as_json:
         document = verdict_json(verification)
-        if drawn is not None:
-            document["draws"] = [draw._asdict() for draw in drawn]
+        if extras.is_draws:
+            document["draws"] = None if drawn is None else [draw._asdict() for draw in drawn]
         if extras.is_what_if:
             document["what_if"] = None if others is None else [other._asdict() for other in others]
         print_json(document)
@@ -164,10 +164,8 @@ def _verify_one(path: LedgerPlace, wanted: str, evidence: _Evidence, extras: _Ex
         if extras.is_what_if:
             for line in alternative_lines(verification, others):
                 print_line(line)
-        if drawn is not None:
-            print_line()
-            rows = [(str(d.number), d.purpose, f"below({d.n})", str(d.first_word), str(d.word_count - 1), str(d.result)) for d in drawn]
-            for line in table(("draw", "purpose", "range", "word", "rejected", "result"), rows, right=frozenset((0, 3, 4, 5))):
+        if extras.is_draws:
+            for line in draw_lines(verification, drawn):
                 print_line(line)
     return exit_status(verification.verdict, verification.findings)
 

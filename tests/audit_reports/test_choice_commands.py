@@ -146,8 +146,9 @@ def test_nothing_of_a_round_that_waits_is_disclosed(capfd: Capture, ledger: Path
     seed = run(capfd, "seeds", "reveal", "--epoch", epoch, "--ledger", ledger)
     assert (seed.status, f"want no round of it in play, got {round_id}" in seed.err) == (2, True)
     drawn = run(capfd, "verify", *one, "--rules", RULES, "--draws", "--json").document
-    assert drawn["draws"] == []
-    other = run(capfd, "verify", *one, "--rules", RULES, "--what-if")
+    assert drawn["draws"] is None
+    other = run(capfd, "verify", *one, "--rules", RULES, "--what-if", "--draws")
+    assert "draws: nothing is shown of this round, for it is not settled, and its draws would disclose its outcome" in other.out
     assert "it is not settled, and each reading would disclose its outcome" in other.out
     assert run(capfd, "verify", *one, "--rules", RULES, "--what-if", "--json").document["what_if"] is None
     exported = run(capfd, "export", *one)
