@@ -14,7 +14,7 @@ __all__ = ["Belief", "least_explanations"]
 
 SLACKS = (1, 2)  # findings more than the best belief at the same event that one may have and still be followed
 WIDTH, WIDTH_LOST = 60, 8  # beliefs followed at one event; where very many findings were made already
-LOST_FROM = 6  # findings from which on a record is so wrong that no finer explanation is looked for
+LOST_FROM = 20  # findings from which on a record is so wrong that no finer explanation is looked for
 
 
 class Belief(Protocol):
