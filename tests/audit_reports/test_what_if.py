@@ -88,6 +88,10 @@ class Played(NamedTuple):
         )
 
 
+def asks(outcome: Outcome) -> bool:
+    return any(event.topic == "choice_offered/1" for event in outcome.events)
+
+
 @contextmanager
 def known_seed() -> Iterator[None]:
     """Let ledgers deal the seed of these tests."""
@@ -155,6 +159,7 @@ def test_each_reading_changes_an_amount(case: Any, capfd: Capture, played: Any) 
         "ended": other.ended,
         "first_event": (differs.index(True) if True in differs else len(differs)) + 1,
         "words_beyond": max(other.words_used - own.words_used, 0),
+        "is_choice_assumed": asks(other) and not asks(own),
     }
     text = rounds.ask(capfd, nonce, "--reading", reading).out
     sign = "more" if other.total_win_minor > own.total_win_minor else "less"

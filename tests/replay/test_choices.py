@@ -167,7 +167,7 @@ def test_nothing_of_a_round_that_waits_is_shown(played: Played) -> None:
         verifier = Verifier(ledger, rules=played.rules)
         waiting = verifier.verify(played.waiting)
         assert [check.result for check in waiting.checks if check.name == "seed"] == ["pass"]
-        assert (verifier.draws(waiting), verifier.alternatives(waiting)) == ([], None)
+        assert (verifier.draws(waiting), verifier.alternatives(waiting)) == (None, None)
         settled_ = verifier.verify(played.with_choice()[0]["round_id"])
         words = {draw.first_word + draw.word_count for draw in verifier.draws(settled_)}
         replay = next(check.detail for check in settled_.checks if check.name == "replay")
