@@ -19,11 +19,11 @@ from tools.stargazing_worth import BASE, CONFIDENCE, RESONANCE, Part, chunk_sums
 
 GAME = "moon-princess-stargazing"
 SAMPLING = "parts/1"  # changes with what the sums of a chunk mean
-SHARES = {BASE: 64, RESONANCE: 16, "astra": 2, "nova": 2, "star": 5}  # chunks in one unit of --scale
+SHARES = {BASE: 256, RESONANCE: 16, "astra": 2, "nova": 2, "star": 5}  # chunks in one unit of --scale
 FREE_FIELDS = {"free_spins", "free_spins_strip_set", "free_spins_limit"}  # nothing before the free spins depends on these
 PARTS_OF_SIZES = {2: (1000,), 4: (740, 199, 61)}  # how the weight of all sizes but the least is shared among them, in thousandths
-WEIGHT_TOTAL = 1000
-TRIED = {2: (220, 340), 4: (400, 500)}  # by how many sizes: the weights between which the worth of free spins is taken for a line
+WEIGHT_TOTAL = 10_000
+TRIED = {2: (2200, 3400), 4: (4000, 5000)}  # by how many sizes: the weights between which the worth of free spins is taken for a line
 
 
 def report(text: str) -> None:
@@ -45,6 +45,9 @@ def subject(rules: Rules, part: str, seed: str, starts: list[int]) -> str:
     if part in (BASE, RESONANCE):
         values["power_weights"] = [row for row in values["power_weights"] if row["part"] == "base"]
         values = {name: value for name, value in values.items() if name not in FREE_FIELDS}
+    else:
+        for name in ("power_weights", "free_spins"):
+            values[name] = [row for row in values[name] if row["princess"] == part and row.get("part") != "base"]
     text = json.dumps([values, starts], sort_keys=True)
     return f"{SAMPLING} of {GAME} {part} {hashlib.sha256(text.encode()).hexdigest()[:16]} seed {seed}"
 
