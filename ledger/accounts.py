@@ -48,7 +48,7 @@ def open_account(store: Store, name: str, currency: str) -> str:
 
 
 def move_funds(store: Store, account_ref: str, amount_minor: int, reason: FundsReason) -> int:
-    """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort."""
+    """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort, BalanceTooLarge."""
 
     def event_of(balance_minor: int, now: int) -> EventBytes:
         moved = FundsMoved(amount_minor=amount_minor, reason=reason, balance_after_minor=balance_minor, moved_at_us=now)

@@ -364,16 +364,13 @@ class BetNotAllowed(LedgerError):
 
     exit_status = 2
 
-    def __init__(self, game: str, bet: str, currency: str, bet_min: str, bet_max: str, step: str, nearest: tuple[str, ...]) -> None:
-        super().__init__(game, bet, currency, bet_min, bet_max, step, nearest)
-        self.game, self.bet, self.currency, self.nearest = game, bet, currency, nearest
-        self.bet_min, self.bet_max, self.step = bet_min, bet_max, step
+    def __init__(self, game: str, bet: str, allowed: str, nearest: tuple[str, ...]) -> None:
+        super().__init__(game, bet, allowed, nearest)
+        self.game, self.bet, self.allowed, self.nearest = game, bet, allowed, nearest
 
     def __str__(self) -> str:
-        return (
-            f"bet of {self.game}: want {self.bet_min} to {self.bet_max} {self.currency} in steps of {self.step}, got {self.bet}; "
-            f"nearest: {' and '.join(self.nearest)}"
-        )
+        mend = f"nearest: {' and '.join(self.nearest)}" if self.nearest else "bet in another currency"
+        return f"bet of {self.game}: want {self.allowed}, got {self.bet}; {mend}"
 
 
 class FundsShort(LedgerError):

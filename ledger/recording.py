@@ -13,7 +13,7 @@ from eventsourcing.persistence import StoredEvent
 from engines.game import EventBytes
 from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
-from ledger.money import format_amount
+from ledger.money import amount_text, check_balance
 from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts, tree_size
 from ledger.references import now_us
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
@@ -58,7 +58,7 @@ _STATEMENTS = WriteStatements(
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
-    select_round="SELECT r.status, r.version, r.account_ref, a.balance_minor "
+    select_round="SELECT r.status, r.version, r.account_ref, a.balance_minor, a.currency "
     "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
     create_texts=CREATE_TEXTS,
     insert_account="INSERT INTO accounts VALUES (?,1,?,0,'')",
@@ -184,12 +184,13 @@ class Recording(Reading):
             self._append(cursor, ACCOUNT_STREAM + account_ref, 1, [event_of(now)], now)
 
     def move_funds(self, account_ref: str, amount_minor: int, event_of: Callable[[int, int], EventBytes]) -> int:
-        """Change a balance and return it; raises AccountUnknown, FundsShort."""
+        """Change a balance and return it; raises AccountUnknown, FundsShort, BalanceTooLarge."""
         with self._writing as cursor:
             account = self._account(cursor, account_ref)
             balance = account.balance_minor + amount_minor
             if balance < 0:
                 raise _short(account, -amount_minor)
+            check_balance(account_ref, balance, account.currency)
             now = self.clock()
             event = event_of(balance, now)
             cursor.execute(self.writes.update_account_funds, (balance, account_ref))
@@ -267,10 +268,11 @@ class Recording(Reading):
             row = cursor.execute(self.writes.select_round, (round_id,)).fetchone()
             if row is None:
                 raise RoundUnknown(round_id, "it was never opened here")
-            status, version, account_ref, balance = row
+            status, version, account_ref, balance, currency = row
             if status != "open":
                 raise RoundNotOpen(round_id, status)
             balance += win_minor
+            check_balance(account_ref, balance, currency)
             now = self.clock()
             events = events_of(balance, now)
             cursor.execute(self.writes.update_account_settling, (balance, account_ref))
@@ -280,5 +282,5 @@ class Recording(Reading):
 
 
 def _short(account: AccountRow, cost_minor: int) -> FundsShort:
-    cost, balance = (format_amount(minor, account.currency) for minor in (cost_minor, account.balance_minor))
+    cost, balance = (amount_text(minor, account.currency) for minor in (cost_minor, account.balance_minor))
     return FundsShort(account.account_ref, cost, balance, account.currency)

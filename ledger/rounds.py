@@ -143,7 +143,7 @@ class RoundLedger(Application[str]):
         return open_account(self.store, name, currency)
 
     def move_funds(self, account_ref: str, amount_minor: int, reason: FundsReason = "deposit") -> int:
-        """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort."""
+        """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort, BalanceTooLarge."""
         return move_funds(self.store, account_ref, amount_minor, reason)
 
     def account(self, account: str) -> AccountRow:
@@ -195,7 +195,7 @@ class RoundLedger(Application[str]):
     def settle_round(self, opened: Opened, outcome: Outcome) -> RoundSettled:
         """Record the outcome and `round_settled` in one transaction and one append, credit the win, free the slot.
 
-        Raises RoundUnknown, RoundNotOpen.
+        Raises RoundUnknown, RoundNotOpen, and BalanceTooLarge, upon which the round is still in play.
         """
         game_form = append_form([state for _, state in outcome.events])
         settled: RoundSettled | None = None

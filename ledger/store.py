@@ -154,7 +154,7 @@ class Store(Protocol):
     def move_funds(self, account_ref: str, amount_minor: int, event_of: Callable[[int, int], EventBytes]) -> int:
         """Change a balance and return it; `event_of` is called with the new balance and the time.
 
-        Raises AccountUnknown, and FundsShort where the balance would fall below 0.
+        Raises AccountUnknown, and FundsShort or BalanceTooLarge where the balance would fall below 0 or pass 2^53 - 1.
         """
 
     def start_epoch(self, seed_commitment: str, sealed_seed: bytes, writer_ref: str, event_of: Callable[[int, int], EventBytes]) -> int:
@@ -182,7 +182,8 @@ class Store(Protocol):
     def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:
         """Add a round's last events, credit the win, free the slot and return the balance.
 
-        `events_of` is called with the new balance and the time. Raises RoundUnknown or RoundNotOpen.
+        `events_of` is called with the new balance and the time. Raises RoundUnknown, RoundNotOpen, or BalanceTooLarge, upon
+        which the round is still in play.
         """
 
     def account(self, account_ref: str) -> AccountRow | None:

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from ledger import builds, disclosure, errors, history_errors
+from ledger import builds, disclosure, errors, history_errors, money
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -117,9 +117,15 @@ CASES = [
     (errors.AmountInvalid("2,0", "KWD", 3), 2, "amount in KWD: want digits with at most 3 decimals, got '2,0'; write it as in 2.000"),
     (errors.ModeUnknown("moon", "x", ("base", "buy")), 2, "mode of moon: want one of base, buy, got 'x'; choose one of these"),
     (
-        errors.BetNotAllowed("moon", "0.25", "EUR", "0.20", "100.00", "0.20", ("0.20", "0.40")),
+        errors.BetNotAllowed("moon", "0.25", "0.20 to 100.00 EUR in steps of 0.20", ("0.20", "0.40")),
         2,
         "bet of moon: want 0.20 to 100.00 EUR in steps of 0.20, got 0.25; nearest: 0.20 and 0.40",
+    ),
+    (
+        money.BalanceTooLarge("ab", "10.00", "9.00", "EUR"),
+        2,
+        "balance of account ab: want 9.00 EUR at most, got 10.00; "
+        "take money out of the account, then repeat; a round that is in play waits for it and pays the same",
     ),
     (
         errors.FundsShort("ab", "2.00", "1.00", "EUR"),
@@ -179,7 +185,7 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure, builds)
+    modules = (errors, history_errors, disclosure, builds, money)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}
