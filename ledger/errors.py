@@ -30,6 +30,7 @@ __all__ = [
     "LedgerExists",
     "LedgerLocked",
     "LedgerMissing",
+    "LedgerMoved",
     "LedgerNewer",
     "LedgerReadOnly",
     "LedgerUnwritable",
@@ -426,6 +427,13 @@ class RoundInPlay(LedgerError):
 
     def __str__(self) -> str:
         return f"rounds in play of account {self.account_ref}: want none, got {self.round_id}; finish that round first"
+
+
+class LedgerMoved(LedgerError):
+    """The ledger's own stream went on since the profile in force was read from it; inside `RoundLedger` it is read again."""
+
+    def __str__(self) -> str:
+        return "stream ledger: want the version that the profile was read at, got a later one; read the profile again"
 
 
 class RoundNotOpen(LedgerError):

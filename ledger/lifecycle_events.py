@@ -4,7 +4,7 @@ Replay takes them as given, the reconciler checks them. Times are microseconds s
 units, hashes, keys and references are lower-case hex, and a string that another server cannot give is empty.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ __all__ = [
     "FundsMoved",
     "KeyRotated",
     "LedgerCreated",
+    "ProfileSet",
     "RoundOpened",
     "RoundSettled",
     "SeedKeyRotated",
@@ -166,6 +167,19 @@ class BuildRegistered(RecordedEvent):
     registered_at_us: TimeUs
 
 
+class ProfileSet(RecordedEvent):
+    """Two people let a jurisdiction profile govern the rounds opened from here on."""
+
+    kind: Literal["profile_set"] = "profile_set"
+    profile_id: Text
+    profile_version: Text
+    profile_hash: Hash  # SHA-256 of the canonical JSON of the values
+    profile: dict[str, Any]  # all its values (`ledger/profile.py`)
+    set_by_hash: Hash  # salted hash of a name: the name itself is text outside the tree
+    approved_by_hash: Hash  # of another person's name
+    set_at_us: TimeUs
+
+
 class SeedKeyRotated(RecordedEvent):
     """Another key seals the seeds from here on; every epoch that was open is closed in the same transaction."""
 
@@ -186,6 +200,7 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "ledger_created": LedgerCreated,
     "key_rotated": KeyRotated,
     "build_registered": BuildRegistered,
+    "profile_set": ProfileSet,
     "seed_key_rotated": SeedKeyRotated,
 }
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
 from engines.canonical import is_of_the_record
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
 from ledger.recomputed_builds import RecomputedBuilds
+from ledger.recomputed_profiles import RecomputedProfiles
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
 from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages, text_rows
 
@@ -62,7 +63,7 @@ class _Round:
 _TAKEN = {
     "round_opened": (
         *("kind", "account_ref", "game", "external_ref", "idempotency_key", "cost_minor", "balance_before_minor"),
-        *("epoch", "seed_commitment", "nonce", "engine_fingerprint"),
+        *("epoch", "seed_commitment", "nonce", "engine_fingerprint", "profile_id", "profile_hash"),
     ),
     "round_settled": ("kind", "total_win_minor", "balance_after_minor"),
 }
@@ -124,6 +125,7 @@ class Recomputed:
         self.rounds: dict[str, _Round] = {}  # in play
         self.settled = _SettledRounds()
         self.builds = RecomputedBuilds()
+        self.profiles = RecomputedProfiles()
         self.round_count = 0
 
     def close(self) -> None:
@@ -158,6 +160,8 @@ class Recomputed:
                 self._reveal_seed(faults, stream, values)
             elif kind == "build_registered":
                 faults += self.builds.register(stream, values)
+            elif kind == "profile_set":
+                faults += self.profiles.set(stream, values)
             elif kind == "seed_key_rotated":
                 self._ending = {number for number, epoch in self.epochs.items() if not epoch.is_closed}
             elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
@@ -187,6 +191,7 @@ class Recomputed:
             account.round_in_play = round_id
         self._use_nonce(faults, values)
         faults += self.builds.check_round(values)
+        faults += self.profiles.check_round(values)
 
     def _use_nonce(self, faults: list[EventFault], values: dict[str, Any]) -> None:
         epoch = self.epochs.get(values["epoch"])

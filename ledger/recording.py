@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 from eventsourcing.persistence import StoredEvent
 
 from engines.game import EventBytes
-from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
+from ledger.errors import (
+    AccountExists,
+    AccountUnknown,
+    EpochEnded,
+    FundsShort,
+    LedgerMoved,
+    RoundInPlay,
+    RoundNotOpen,
+    RoundUnknown,
+    VersionConflict,
+)
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import amount_text, check_balance
 from ledger.reading import Cursor, Nodes, Reading, Statements, has_texts, tree_size
@@ -53,7 +63,9 @@ _STATEMENTS = WriteStatements(
     select_account="SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
     select_account_name="SELECT 1 FROM account_names WHERE name = ?",
     select_account_opening="SELECT account_ref, version, currency, balance_minor, round_in_play, "
-    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND seed_commitment = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
+    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND seed_commitment = ? AND is_closed = 0), "
+    f"(SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = '{LEDGER_STREAM}') "
+    "FROM accounts WHERE account_ref = ?",
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
@@ -240,7 +252,7 @@ class Recording(Reading):
 
     def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""
-        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment = opening
+        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment, ledger_version = opening
         with self._writing as cursor:
             if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
                 return OpenedRow(repeat[0], repeat[1], True)
@@ -254,6 +266,8 @@ class Recording(Reading):
                 raise _short(account, cost_minor)
             if nonce is None:
                 raise EpochEnded(epoch)
+            if row[6] != ledger_version:
+                raise LedgerMoved
             now = self.clock()
             event = event_of(account, nonce, now)
             cursor.execute(self.writes.update_account_opening, (account.balance_minor - cost_minor, round_id, account_ref))

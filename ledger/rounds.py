@@ -25,12 +25,23 @@ from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, 
 from ledger.codec import LedgerMapper, event_bytes, parse_event
 from ledger.creation import create_ledger, ledger_env
 from ledger.epochs import Commitment, EpochOwner, WriterEpochs
-from ledger.errors import AccountUnknown, EpochEnded, KeyMismatch, LedgerEmpty, RoundAmbiguous, RoundNotOpen, RoundUnknown, TextInvalid
+from ledger.errors import (
+    AccountUnknown,
+    EpochEnded,
+    KeyMismatch,
+    LedgerEmpty,
+    LedgerMoved,
+    RoundAmbiguous,
+    RoundNotOpen,
+    RoundUnknown,
+    TextInvalid,
+)
 from ledger.keys import default_keys_dir, load_seed_key
 from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
 from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
-from ledger.profile import Profile, default_profile
+from ledger.profile import Profile
+from ledger.profile_setting import CurrentProfile
 from ledger.recording import Recording
 from ledger.references import RoundIds
 from ledger.sqlite import LedgerFactory
@@ -64,7 +75,7 @@ class RoundLedger(Application[str]):
     def __init__(self, path: LedgerPlace, keys_dir: Path | None = None, epoch_of: EpochOwner = "writer") -> None:
         self.path = path
         super().__init__(ledger_env(path, is_writable=keys_dir is not None))
-        self.profile: Profile | None = None  # the default one
+        self._profile = CurrentProfile(self.store)
         self._round_ids = RoundIds()
         self._epochs = WriterEpochs(self.store, keys_dir, where=str(path), owner=epoch_of)
         self._is_closed = False
@@ -138,6 +149,11 @@ class RoundLedger(Application[str]):
             raise LedgerEmpty(str(self.path))
         return event
 
+    @property
+    def profile(self) -> Profile:
+        """The jurisdiction profile that the next round is opened under; raises as `profile_in_force`."""
+        return self._profile.read()[0]
+
     def open_account(self, name: str, currency: str) -> str:
         """Open an account and return its reference; raises AccountExists, CurrencyUnknown, TextInvalid."""
         return open_account(self.store, name, currency)
@@ -160,11 +176,14 @@ class RoundLedger(Application[str]):
         bet = Bet(account_ref, game.rules.game, mode, bet_minor, **terms)
         check_terms(bet)
         while True:
-            draft = Draft(bet, game, self._epochs.current(account_ref), self.profile or default_profile())
+            draft = Draft(bet, game, self._epochs.current(account_ref), *self._profile.read())
             try:
                 row = self.store.open_round(draft.opening(self._round_ids.next()), draft.event_of)
             except EpochEnded:
                 self._epochs.forget(draft.epoch)
+                continue
+            except LedgerMoved:
+                self._profile.forget()
                 continue
             if not row.is_repeat:
                 assert draft.event is not None

@@ -120,7 +120,10 @@ class TextRow(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What opening a round asks of the store; the epoch is the one of this number and this commitment."""
+    """What opening a round asks of the store; the epoch is the one of this number and this commitment.
+
+    ledger_version: of the stream `ledger` when the profile in force was read from it.
+    """
 
     round_id: str
     account_ref: str
@@ -130,6 +133,7 @@ class Opening(NamedTuple):
     idempotency_key: str
     epoch: int
     seed_commitment: str
+    ledger_version: int
 
 
 class OpenedRow(NamedTuple):
@@ -176,7 +180,8 @@ class Store(Protocol):
         """Take the epoch's next nonce, the account's slot and the cost; `event_of` is called with the account, the nonce and the time.
 
         Under an idempotency key that is there already, nothing is taken and the row of that round is returned.
-        Raises AccountUnknown, RoundInPlay, FundsShort, and EpochEnded where the epoch was closed or is not there.
+        Raises AccountUnknown, RoundInPlay, FundsShort, EpochEnded where the epoch was closed or is not there, and LedgerMoved
+        where the stream `ledger` has another version.
         """
 
     def settle_round(self, round_id: str, win_minor: int, events_of: Callable[[int, int], Sequence[EventBytes]]) -> int:

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from ledger import builds, disclosure, errors, history_errors, money
+from ledger import approval, builds, disclosure, errors, history_errors, money, profile, profile_setting
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -122,6 +122,32 @@ CASES = [
         "bet of moon: want 0.20 to 100.00 EUR in steps of 0.20, got 0.25; nearest: 0.20 and 0.40",
     ),
     (
+        errors.LedgerMoved(),
+        4,
+        "stream ledger: want the version that the profile was read at, got a later one; read the profile again",
+    ),
+    (
+        profile.ProfileFileUnreadable("p.toml", "answer.within_days", "Input should be a valid integer"),
+        4,
+        "profile p.toml, answer.within_days: want a profile's value, got Input should be a valid integer; correct the file or name another",
+    ),
+    (
+        profile_setting.ProfileSame("default 1.0.0", "ab"),
+        2,
+        "profile default 1.0.0: want another than the one in force, got that one (ab); nothing is to be set",
+    ),
+    (
+        profile_setting.ProfileVersionTaken("default 1.0.0", "ab", "cd"),
+        2,
+        "values of profile default 1.0.0: want those that were set, ab, got cd; give them a new version",
+    ),
+    (
+        profile_setting.ProfileUnknown("x", ("better-of", "default")),
+        2,
+        "profile x: want one that was set or comes with the program, got none; "
+        "choose one of better-of, default, or give 8 characters of a hash or more",
+    ),
+    (
         money.BalanceTooLarge("ab", "10.00", "9.00", "EUR"),
         2,
         "balance of account ab: want 9.00 EUR at most, got 10.00; "
@@ -157,7 +183,7 @@ CASES = [
         "build moonlight-princess 0.1.0 abcd: want one that is not registered yet, got one that is; see `audit builds list`",
     ),
     (
-        builds.ApproverSame("Ann"),
+        approval.ApproverSame("Ann"),
         2,
         "--approved-by: want another person than --by, got 'Ann' for both; have a second person approve it",
     ),
@@ -185,7 +211,7 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure, builds, money)
+    modules = (errors, history_errors, disclosure, approval, builds, money, profile, profile_setting)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}

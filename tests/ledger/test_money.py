@@ -121,7 +121,7 @@ def test_messages_name_what_a_profile_leaves():
         money.check_bet(rules, 20, "JPY", (10, 100))
     with pytest.raises(BetNotAllowed, match=r"want 0\.200 or 2\.000 KWD, got 0\.220; nearest: 0\.200 and 2\.000"):
         money.check_bet(rules, 220, "KWD", (10, 100))
-    with pytest.raises(BetNotAllowed, match="want none in EUR, as the profile leaves out every coin, got .*; bet in another currency"):
+    with pytest.raises(BetNotAllowed, match=r"want none in EUR, as the profile leaves out every coin, got .*; bet in another currency"):
         money.check_bet(rules, 20, "EUR", (1000,))
 
 
