@@ -19,10 +19,12 @@ from typer.core import TyperGroup
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 from audit_reports.commands import (
+    account,
     builds,
     checkpoint,
     games,
     history,
+    incident,
     integrity,
     play,
     profile,
@@ -93,7 +95,23 @@ def _options(
     """The auditor of record for slot rounds: records every spin, reruns any round from its seed, says where record and rules part."""
 
 
-for module in (ready, games, play, verify, show, history, rounds, checkpoint, integrity, seeds, builds, profile, simulate):
+for module in (
+    ready,
+    games,
+    play,
+    verify,
+    show,
+    history,
+    rounds,
+    checkpoint,
+    integrity,
+    seeds,
+    builds,
+    profile,
+    account,
+    incident,
+    simulate,
+):
     module.register(app)
 
 

@@ -168,7 +168,7 @@ class _Walk:
         last_versions, take, in_play = self._last_versions, self.recomputed.take, self.recomputed.rounds
         for leaf, end in zip(stretch.leaves, stretch.ends, strict=True):
             leaf_index, stream, version_first, version_last, _, leaf_hash_ = leaf
-            if version_first != last_versions.get(stream, 0) + 1:
+            if version_first != last_versions.get(stream, 0) + 1 and version_first != self._last_version(stream) + 1:
                 found.append(self._versions_fault(LeafRow._make(leaf)))
             last_versions[stream] = version_last
             while place < end:
@@ -194,7 +194,7 @@ class _Walk:
         row = f"leaves {leaf.leaf_index}"
         if leaf.leaf_index != self.leaf_count:
             yield Fault("leaf_gap", row, leaf.stream, -1, f"leaf {self.leaf_count}", f"leaf {leaf.leaf_index}")
-        last = self._last_versions.get(leaf.stream, 0)
+        last = self._last_version(leaf.stream) if leaf.version_first != 1 else self._last_versions.get(leaf.stream, 0)
         if leaf.version_first != last + 1 or leaf.version_last < leaf.version_first:
             yield self._versions_fault(leaf)
         self._last_versions[leaf.stream] = leaf.version_last
@@ -231,8 +231,15 @@ class _Walk:
         yield from self._grow(recomputed)
         self._forget_settled(leaf.stream)
 
+    def _last_version(self, stream: str) -> int:
+        """Return the version that a stream has come to, that of a settled round included, which is kept with its row."""
+        last = self._last_versions.get(stream, 0)
+        if last or not stream.startswith(ROUND_STREAM):
+            return last
+        return self.recomputed.settled.version_of(stream.removeprefix(ROUND_STREAM))
+
     def _versions_fault(self, leaf: LeafRow) -> Fault:
-        wanted = f"versions from {self._last_versions.get(leaf.stream, 0) + 1}"
+        wanted = f"versions from {self._last_version(leaf.stream) + 1}"
         got = f"{leaf.version_first} to {leaf.version_last}"
         return Fault("leaf_versions", f"leaves {leaf.leaf_index}", leaf.stream, -1, wanted, got)
 
@@ -252,7 +259,7 @@ class _Walk:
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
     def _forget_settled(self, stream: str) -> None:
-        # A settled round's stream has ended; what would come after it is seen as a leaf whose versions do not begin at 1.
+        # Of a settled round nothing but corrections comes, which are few; the version to go on from is kept with its row.
         if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
             self._last_versions.pop(stream, None)
 

@@ -29,7 +29,7 @@ from ledger.references import now_us
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
 
-__all__ = ["Recording", "TreeEnd", "WriteStatements", "write_statements"]
+__all__ = ["Recording", "TreeEnd", "WriteStatements", "short_error", "write_statements"]
 
 
 class WriteStatements(NamedTuple):
@@ -153,11 +153,14 @@ class Recording(Reading):
     def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes], *, texts: Sequence[TextRow] = ()) -> None:
         """Add events to a stream that no table is kept for, and the texts that they name by hash; raises VersionConflict."""
         with self._writing as cursor:
-            if texts and not has_texts(cursor, self.reads):
-                cursor.execute(self.writes.create_texts)
-            for text in texts:
-                cursor.execute(self.writes.insert_text, text)
+            self._write_texts(cursor, texts)
             self._append_checked(cursor, stream, version_first, events)
+
+    def _write_texts(self, cursor: Cursor, texts: Sequence[TextRow]) -> None:
+        if texts and not has_texts(cursor, self.reads):
+            cursor.execute(self.writes.create_texts)
+        for text in texts:
+            cursor.execute(self.writes.insert_text, text)
 
     def _append_checked(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
         # The database refuses a version that is taken; a gap only we see.
@@ -201,7 +204,7 @@ class Recording(Reading):
             account = self._account(cursor, account_ref)
             balance = account.balance_minor + amount_minor
             if balance < 0:
-                raise _short(account, -amount_minor)
+                raise short_error(account, -amount_minor)
             check_balance(account_ref, balance, account.currency)
             now = self.clock()
             event = event_of(balance, now)
@@ -263,7 +266,7 @@ class Recording(Reading):
             if account.round_in_play:
                 raise RoundInPlay(account_ref, account.round_in_play)
             if account.balance_minor < cost_minor:
-                raise _short(account, cost_minor)
+                raise short_error(account, cost_minor)
             if nonce is None:
                 raise EpochEnded(epoch)
             if row[6] != ledger_version:
@@ -295,6 +298,7 @@ class Recording(Reading):
         return int(balance)
 
 
-def _short(account: AccountRow, cost_minor: int) -> FundsShort:
+def short_error(account: AccountRow, cost_minor: int) -> FundsShort:
+    """Return the error that an account cannot pay."""
     cost, balance = (amount_text(minor, account.currency) for minor in (cost_minor, account.balance_minor))
     return FundsShort(account.account_ref, cost, balance, account.currency)

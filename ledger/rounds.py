@@ -21,6 +21,7 @@ from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
 from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
+from ledger.altering import Altering
 from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, check_game, check_same_bet, check_terms
 from ledger.codec import LedgerMapper, event_bytes, parse_event
 from ledger.creation import create_ledger, ledger_env
@@ -42,7 +43,6 @@ from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
 from ledger.profile import Profile
 from ledger.profile_setting import CurrentProfile
-from ledger.recording import Recording
 from ledger.references import RoundIds
 from ledger.sqlite import LedgerFactory
 from ledger.sqlite_schema import check_ledger_file
@@ -122,8 +122,8 @@ class RoundLedger(Application[str]):
     def construct_recorder(self) -> ApplicationRecorder:
         """Return the recorder, which is also the store."""
         recorder = super().construct_recorder()
-        assert isinstance(recorder, Recording)
-        self.store: Recording = recorder
+        assert isinstance(recorder, Altering)
+        self.store: Altering = recorder
         return recorder
 
     def close(self) -> None:

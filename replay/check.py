@@ -36,7 +36,7 @@ ACCOUNT_PREFIX = "account/"
 FOUND_MAX = 60
 # Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
 KINDS_PASSED_OVER = frozenset(
-    {"choice_made", "round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
+    {"choice_made", "round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked"}
 )
 # A value of the right type outside its range: the event can still be walked.
 VALUE_ERRORS = frozenset(

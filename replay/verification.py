@@ -176,7 +176,8 @@ class Verifier:
         account = self._ledger.store.round(record.round_id)
         if account is None:
             return True
-        first, last = record.appends[0].leaf_index, record.appends[-1].leaf_index
+        ends = [row.version for row in record.events if row.topic.startswith("round_settled/")] or [record.appends[-1].version_last]
+        first, last = (_leaf_of(record, version) for version in (1, ends[-1]))  # a correction may come later
         appends = self._ledger.store.stream_appends(ACCOUNT_STREAM + account.account_ref)
         return not any(first < append.leaf_index < last for append in appends)
 
@@ -209,6 +210,10 @@ class Verifier:
         if settled is None:
             detail = f"{len(recorded)} game events so far are byte for byte those of the seed"
         return Check("replay", "pass", detail), weighed, game.fingerprint
+
+
+def _leaf_of(record: RoundRecord, version: int) -> int:
+    return next((append.leaf_index for append in record.appends if append.version_first <= version <= append.version_last), -1)
 
 
 def _record_check(record: RoundRecord, findings: Sequence[Finding], comparison: Comparison) -> Check:

@@ -5,7 +5,19 @@ import sqlite3
 
 import pytest
 
-from ledger import approval, builds, disclosure, errors, history_errors, money, profile, profile_setting
+from ledger import (
+    approval,
+    builds,
+    corrections,
+    disclosure,
+    errors,
+    forgetting,
+    history_errors,
+    incidents,
+    money,
+    profile,
+    profile_setting,
+)
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -148,6 +160,26 @@ CASES = [
         "choose one of better-of, default, or give 8 characters of a hash or more",
     ),
     (
+        incidents.IncidentFileUnreadable("i.toml", "cause", "Field required"),
+        4,
+        "incident i.toml, cause: want one of its six parts, got Field required; complete the file (GLI-19, B.2.1(e))",
+    ),
+    (
+        incidents.IncidentUnknown("ab", 0),
+        2,
+        "incident ab: want one by its id or 8 characters of it, got 0; see `audit incident list`",
+    ),
+    (
+        corrections.CorrectionRefused("round r1", "it settled", "it in play", "correct it when it has ended"),
+        2,
+        "round r1: want it settled, got it in play; correct it when it has ended",
+    ),
+    (
+        forgetting.AccountErased("ab"),
+        2,
+        "account ab: want one that is not forgotten, got one that is; nothing is left to erase",
+    ),
+    (
         money.BalanceTooLarge("ab", "10.00", "9.00", "EUR"),
         2,
         "balance of account ab: want 9.00 EUR at most, got 10.00; "
@@ -211,7 +243,7 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure, approval, builds, money, profile, profile_setting)
+    modules = (errors, history_errors, disclosure, approval, builds, money, profile, profile_setting, incidents, corrections, forgetting)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}

@@ -13,6 +13,7 @@ from ledger.errors import KeysExist, LedgerEmpty, LedgerLocked, NotALedger
 from ledger.postgres_errors import ConnectionLost, DatabaseMissing, DatabaseUnreachable, LoginRefused
 from ledger.rounds import RoundLedger
 from tests.conftest import ROOT
+from tests.contracts.alterations_contract import AlterationsContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract
 from tests.ledger_files import Place, altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
@@ -33,6 +34,10 @@ def new_place(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 
 class TestPostgresRounds(RoundsContract):
     """The contract of rounds, on PostgreSQL."""
+
+
+class TestPostgresAlterations(AlterationsContract):
+    """The contract of corrections, incidents and erasures, on PostgreSQL."""
 
 
 class TestPostgresStore(StoreContract):
