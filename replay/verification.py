@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from engines.canonical import CanonicalFormError
 from engines.game import Draw, EventBytes, Game
 from engines.registry import game_of_rules
 from engines.rng import RandomStreamError
 from engines.rules import GameRules
 from ledger.codec import is_game_topic
-from ledger.errors import TreeBroken
+from ledger.corrections import corrections_in
+from ledger.errors import TopicMismatch, TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
@@ -17,6 +19,8 @@ from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
+from replay.own_stream import OwnStream
+from replay.profile_check import ProfilesInForce
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
@@ -71,7 +75,8 @@ class Verifier:
         self._is_compiled = is_compiled
         self._is_account_followed = is_account_followed
         self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path), round_keys)
-        self._builds = RegisteredBuilds(ledger)
+        own_stream = OwnStream(ledger)
+        self._builds, self._profiles = RegisteredBuilds(own_stream), ProfilesInForce(own_stream)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
@@ -110,11 +115,15 @@ class Verifier:
         else:
             opened_leaf = record.appends[0].leaf_index if record.appends else -1
             build_findings = self._builds.check(opened, opened_leaf)
+            profile_findings = self._profiles.check(opened, opened_leaf, self._rules_of(opened))
+            if profile_findings and checks["totals"].result != "fail":
+                checks["totals"] = Check("totals", "fail", profile_findings[0].message)
             seed = self._seeds.check(record.round_id, opened, opened_leaf, is_epoch_followed=self._anchors is None)
             checks["seed"] = seed.check
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
-            findings = record_findings + build_findings + seed.findings + weighed
+            findings = record_findings + build_findings + profile_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
+            notes += _correction_notes(record)
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree
@@ -160,6 +169,12 @@ class Verifier:
         if key is None:
             return None
         return self._game(self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)), key, opened
+
+    def _rules_of(self, opened: RoundOpened) -> GameRules | None:
+        try:
+            return self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
+        except LookupError:
+            return None
 
     def _game(self, rules: GameRules) -> Game:
         if rules.rules_hash not in self._games:
@@ -235,6 +250,15 @@ def _notes(opened: RoundOpened, fingerprint: str, rulebook: Rulebook, *, is_reru
     if rulebook.is_from_file(opened.game):
         notes.append(f"rules from a file outside the registry, hash {opened.rules_hash}")
     return notes
+
+
+def _correction_notes(record: RoundRecord) -> list[str]:
+    """Return a line for each correction behind a round's end: the verdict is on what was recorded before it."""
+    try:
+        found = corrections_in(record.events)
+    except (CanonicalFormError, TopicMismatch):  # which the record's check says
+        return []
+    return [f"corrected since: {each.element} {each.before} -> {each.after} (alteration {each.alteration_id[:16]}…)" for each in found]
 
 
 def _missing(record: RoundRecord, comparison: Comparison) -> Verification:

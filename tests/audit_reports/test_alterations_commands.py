@@ -104,6 +104,8 @@ def test_a_round_and_a_balance_are_corrected(capfd: Capture, path: Path) -> None
     assert (document["element"], document["before"], document["after"]) == ("balance_minor", str(balance), str(balance + 400))
     after = run(capfd, "verify", "--round", round_id, "--ledger", path, "--json").document
     assert (after["verdict"], after["findings"], after["round"]) == (before["verdict"], [], before["round"])
+    said = run(capfd, "verify", "--round", round_id, "--ledger", path).out
+    assert f"corrected since: {WIN} {win} -> {win + 400} (alteration " in said
     check_whole(capfd, path)
     exported = path.with_name("round.jsonl")
     exported.write_text(run(capfd, "export", "--round", round_id, "--ledger", path).out)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engines.canonical import canonical_json
+from engines.registry import installed_game
 from ledger.approval import ApproverSame
 from ledger.codec import event_bytes
 from ledger.errors import BetNotAllowed, CurrencyUnknown, LedgerReadOnly, TextInvalid
@@ -32,6 +33,7 @@ from ledger.profile_setting import (
     set_profile,
 )
 from ledger.rounds import RoundLedger
+from replay.verification import Verification, Verifier
 from tests.ledger_files import altered, game, new_ledger, play_some, rows, whole_ledger_faults
 
 FILE = Path(__file__).parents[2] / "ledger" / "profiles" / "default.toml"
@@ -240,3 +242,61 @@ def test_a_ledger_with_a_gap_in_its_own_stream_can_be_played_on(tmp_path: Path) 
         set_profile(ledger.store, shipped("void-2-days"), "Ann", "Bob")
         altered(tmp_path / "ledger.db", "DELETE FROM stored_events WHERE originator_id = 'ledger' AND originator_version = 2")
         assert ledger.play(ref, game(), "base", 200).opened.profile_id == "void-2-days"
+
+
+def verification_of(path: Path, round_id: str) -> Verification:
+    """Return what is said of one round."""
+    with RoundLedger.open_for_reading(path) as reader:
+        return Verifier(reader, keys_dir=path.with_name("ledger.db.keys")).verify(round_id)
+
+
+def test_a_verdict_says_under_which_profile_a_round_should_be(tmp_path: Path) -> None:
+    """A round under another profile than the one in force diverges in its settlement, with one finding; others stay as they were."""
+    path = tmp_path / "ledger.db"
+    real = installed_game("moonlight-princess")
+    with new_ledger(tmp_path) as (ledger, ref):
+        first = ledger.play(ref, real, "base", 200).round_id
+        event = set_profile(ledger.store, shipped("better-of"), "Ann", "Bob")
+        second = ledger.play(ref, real, "base", 200).round_id
+        ledger._profile._known = (shipped("void-2-days"), 2)
+        third = ledger.play(ref, real, "base", 200).round_id
+    assert [verification_of(path, each).verdict for each in (first, second)] == ["reproduced", "reproduced"]
+    found = verification_of(path, third)
+    assert found.verdict == "settlement_divergence"
+    (finding,) = found.findings
+    assert (finding.code, finding.severity) == ("profile", "integrity")
+    assert finding.want == f"the one in force, better-of {event.profile_hash}"
+
+
+def test_a_verdict_says_that_a_bet_is_off_the_profile_s_list(tmp_path: Path) -> None:
+    """A recorded bet of a coin that the profile in force leaves out is one finding about money."""
+    path = tmp_path / "ledger.db"
+    real = installed_game("moonlight-princess")
+    with new_ledger(tmp_path, currency="JPY") as (ledger, ref):
+        profile = load_profile(with_coins(tmp_path, "JPY", [10, 100]))
+        set_profile(ledger.store, profile, "Ann", "Bob")
+        good = ledger.play(ref, real, "base", 200).round_id
+        lying = profile.model_copy(update={"coins": ()})  # a writer that takes any coin and names the profile all the same
+        lying.__dict__["profile_hash"] = profile.profile_hash
+        ledger._profile._known = (lying, 2)
+        bad = ledger.play(ref, real, "base", 220).round_id
+    assert verification_of(path, good).verdict == "reproduced"
+    found = verification_of(path, bad)
+    assert found.verdict == "settlement_divergence"
+    (finding,) = found.findings
+    want = "20 coins of 10 or 100, as profile coins takes them in JPY"
+    assert (finding.code, finding.severity, finding.want, finding.got) == ("bet", "money", want, "220")
+
+
+def test_a_malformed_list_of_coins_stops_no_verdict(tmp_path: Path) -> None:
+    """Values that a key holder wrote as they like are fsck's to find; the verdict on a round goes on."""
+    path = tmp_path / "ledger.db"
+    with new_ledger(tmp_path) as (ledger, ref):
+        event = set_profile(ledger.store, shipped("better-of"), "Ann", "Bob")
+        for coins in ([5], {"a": 1}, "x"):
+            wrong = event.model_copy(update={"profile": {**event.profile, "coins": coins}})
+            ledger.store.append_events("ledger", len(ledger.store.stream_events("ledger")) + 1, [event_bytes(wrong)])
+        ledger._profile._known = (shipped("better-of"), 5)
+        round_id = ledger.play(ref, installed_game("moonlight-princess"), "base", 200).round_id
+    assert verification_of(path, round_id).verdict == "reproduced"
+    assert [fault.code for fault in faults_of(path)] == ["profile_hash"] * 3
