@@ -12,12 +12,13 @@ from ledger.approval import approval_of
 from ledger.codec import event_bytes, parse_event
 from ledger.errors import LedgerError
 from ledger.lifecycle_events import ProfileSet
-from ledger.profile import Profile, default_profile, profile_of, shipped_profile, shipped_profiles
+from ledger.profile import Profile, ProfileFileUnreadable, default_profile, profile_of, shipped_profile, shipped_profiles
 from ledger.store import LEDGER_STREAM, EventRow, Store
 
 __all__ = [
     "CurrentProfile",
     "FoundProfile",
+    "ProfileAltered",
     "ProfileSame",
     "ProfileSetting",
     "ProfileUnknown",
@@ -58,6 +59,19 @@ class ProfileVersionTaken(LedgerError):
         return f"values of profile {self.profile}: want those that were set, {self.hash_want}, got {self.hash_got}; give them a new version"
 
 
+class ProfileAltered(LedgerError):
+    """The values of a recorded profile are not those of its hash, or none that this program knows."""
+
+    def __init__(self, profile_id: str, event_index: int, want: str, got: str) -> None:
+        super().__init__(profile_id, event_index, want, got)
+        self.profile_id, self.event_index, self.want, self.got = profile_id, event_index, want, got
+
+    def __str__(self) -> str:
+        place = f"profile {self.profile_id}, event {self.event_index} of stream {LEDGER_STREAM}"
+        mend = "the record was altered or is of a newer program, run `audit fsck`"
+        return f"{place}: want values of hash {self.want}, got {self.got}; {mend}"
+
+
 class ProfileUnknown(LedgerError):
     """No profile is meant by this."""
 
@@ -80,8 +94,15 @@ class ProfileSetting(NamedTuple):
 
     @property
     def profile(self) -> Profile:
-        """The profile itself; raises ProfileFileUnreadable where its values are none."""
-        return profile_of(self.event.profile, f"set as event {self.event_index} of stream {LEDGER_STREAM}")
+        """The profile itself; raises ProfileAltered where its values are none, or not those of the hash that rounds name."""
+        event = self.event
+        try:
+            profile = profile_of(event.profile, event.profile_id)
+        except ProfileFileUnreadable as error:
+            raise ProfileAltered(event.profile_id, self.event_index, event.profile_hash, f"{error.reason} in {error.where}") from error
+        if profile.profile_hash != event.profile_hash:
+            raise ProfileAltered(event.profile_id, self.event_index, event.profile_hash, profile.profile_hash)
+        return profile
 
 
 class FoundProfile(NamedTuple):
@@ -102,7 +123,7 @@ def _settings(rows: list[EventRow]) -> list[ProfileSetting]:
 
 
 def profile_in_force(store: Store) -> FoundProfile:
-    """Return the profile that was set last, the default one where none was; raises as `profile_settings`, ProfileFileUnreadable."""
+    """Return the profile that was set last, the default one where none was; raises as `profile_settings`, ProfileAltered."""
     return _in_force(profile_settings(store))
 
 

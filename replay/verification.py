@@ -10,7 +10,6 @@ from engines.registry import game_of_rules
 from engines.rng import RandomStreamError
 from engines.rules import GameRules
 from ledger.codec import is_game_topic
-from ledger.corrections import corrections_in
 from ledger.errors import TopicMismatch, TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
@@ -254,6 +253,10 @@ def _notes(opened: RoundOpened, fingerprint: str, rulebook: Rulebook, *, is_reru
 
 def _correction_notes(record: RoundRecord) -> list[str]:
     """Return a line for each correction behind a round's end: the verdict is on what was recorded before it."""
+    if not any(row.topic == "correction_recorded/1" for row in record.events):
+        return []
+    from ledger.corrections import corrections_in
+
     try:
         found = corrections_in(record.events)
     except (CanonicalFormError, TopicMismatch):  # which the record's check says

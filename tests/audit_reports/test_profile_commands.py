@@ -7,7 +7,7 @@ import pytest
 from ledger.profile import shipped_profile
 from ledger.rounds import RoundLedger
 from tests.command_line import run
-from tests.ledger_files import altered
+from tests.ledger_files import altered, rows
 
 Capture = pytest.CaptureFixture[str]
 TWO = ("--by", "Ann", "--approved-by", "Bob")
@@ -98,6 +98,27 @@ def test_a_name_that_was_erased_or_altered(capfd: Capture, path: Path) -> None:
     assert shown.status == 3
     assert " by (erased), approved by (altered)\n" in shown.out
     assert "text_hash" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "got"),
+    [
+        ('"days":90,"source":"unf', '"days":91,"source":"unf', "got "),
+        ('"better_of"', '"worse_of"', "got Input should be 'return_of_bet' or 'better_of' in cannot_continue.pays"),
+    ],
+)
+def test_values_that_were_altered(capfd: Capture, path: Path, old: str, new: str, got: str) -> None:
+    """Recorded values that are not those of their hash, be they a profile or none, are not shown, and nobody plays by them."""
+    run(capfd, "profile", "set", "better-of", "--ledger", path, *TWO)
+    ((state,),) = rows(path, "SELECT CAST(state AS TEXT) FROM stored_events WHERE topic = 'profile_set/1'")
+    quoted = state.replace(old, new).replace("'", "''")
+    altered(path, f"UPDATE stored_events SET state = CAST('{quoted}' AS BLOB) WHERE topic = 'profile_set/1'")
+    for command in (("profile", "show"), ("profile", "set", "void-2-days", *TWO), ("play", "--game", "moonlight-princess")):
+        done = run(capfd, *command, "--ledger", path)
+        assert done.status == 4
+        assert "profile better-of, event 1 of stream ledger: want values of hash 2eaeb487" in done.err
+        assert got in done.err
+    assert run(capfd, "fsck", "--ledger", path).status == 3
 
 
 def test_a_bet_that_the_profile_leaves_out(capfd: Capture, path: Path, tmp_path: Path) -> None:

@@ -154,6 +154,12 @@ CASES = [
         "values of profile default 1.0.0: want those that were set, ab, got cd; give them a new version",
     ),
     (
+        profile_setting.ProfileAltered("default", 1, "ab", "cd"),
+        4,
+        "profile default, event 1 of stream ledger: want values of hash ab, got cd; "
+        "the record was altered or is of a newer program, run `audit fsck`",
+    ),
+    (
         profile_setting.ProfileUnknown("x", ("better-of", "default")),
         2,
         "profile x: want one that was set or comes with the program, got none; "
