@@ -23,6 +23,7 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 APPEND_EVENTS_MAX = 10_000_000
 LEAF_MISSING_MAX = 1000
 RANGES_MIN = 16  # from which on processes pay off
+CORRECTION = "correction_recorded/1"
 
 
 class FsckResult(NamedTuple):
@@ -167,7 +168,10 @@ class _Walk:
         last_versions, take, in_play = self._last_versions, self.recomputed.take, self.recomputed.rounds
         for leaf, end in zip(stretch.leaves, stretch.ends, strict=True):
             leaf_index, stream, version_first, version_last, _, leaf_hash_ = leaf
-            if version_first != last_versions.get(stream, 0) + 1:
+            if (
+                version_first != last_versions.get(stream, 0) + 1
+                and version_first != self._last_version(stream, version_first, version_last) + 1
+            ):
                 found.append(self._versions_fault(LeafRow._make(leaf)))
             last_versions[stream] = version_last
             while place < end:
@@ -196,7 +200,7 @@ class _Walk:
         row = f"leaves {leaf.leaf_index}"
         if leaf.leaf_index != self.leaf_count:
             yield Fault("leaf_gap", row, leaf.stream, -1, f"leaf {self.leaf_count}", f"leaf {leaf.leaf_index}")
-        last = self._last_versions.get(leaf.stream, 0)
+        last = self._last_version(*leaf[1:4])
         if leaf.version_first != last + 1 or leaf.version_last < leaf.version_first:
             yield self._versions_fault(leaf)
         self._last_versions[leaf.stream] = leaf.version_last
@@ -233,8 +237,20 @@ class _Walk:
         yield from self._grow(recomputed)
         self._end_leaf(leaf)
 
+    def _last_version(self, stream: str, version_first: int, version_last: int) -> int:
+        """Return the version that a stream has come to before a leaf of these versions.
+
+        A settled round has ended, its version is kept with its row; to go on from it is a correction's alone.
+        """
+        last = self._last_versions.get(stream, 0)
+        if last or not 1 < version_first == version_last or not stream.startswith(ROUND_STREAM):
+            return last
+        event = self._rows.event_at(stream, version_first)
+        is_correction = event is not None and event.topic == CORRECTION
+        return self.recomputed.settled.version_of(stream.removeprefix(ROUND_STREAM)) if is_correction else 0
+
     def _versions_fault(self, leaf: LeafRow) -> Fault:
-        wanted = f"versions from {self._last_versions.get(leaf.stream, 0) + 1}"
+        wanted = f"versions from {self._last_version(*leaf[1:4]) + 1}"
         got = f"{leaf.version_first} to {leaf.version_last}"
         return Fault("leaf_versions", f"leaves {leaf.leaf_index}", leaf.stream, -1, wanted, got)
 
@@ -254,7 +270,7 @@ class _Walk:
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
     def _end_leaf(self, leaf: LeafRow) -> None:
-        # A settled round's stream has ended; what would come after it is seen as a leaf whose versions do not begin at 1.
+        # Of a settled round nothing but corrections comes, which are few; what else would is a leaf whose versions do not begin at 1.
         if leaf.stream.startswith(ROUND_STREAM):
             round_ = self.recomputed.rounds.get(leaf.stream.removeprefix(ROUND_STREAM))
             if round_ is None:

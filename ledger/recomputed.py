@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
 
 from engines.canonical import is_of_the_record
 from ledger.lifecycle_events import LIFECYCLE_EVENTS
+from ledger.recomputed_alterations import Movement, RecomputedIncidents, check_correction, check_movement
 from ledger.recomputed_builds import RecomputedBuilds
+from ledger.recomputed_profiles import RecomputedProfiles
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
 from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages, text_rows
 
@@ -28,6 +30,7 @@ class _Account:
     balance_minor: int = 0
     round_in_play: str = ""
     version: int = 1
+    movement: Movement | None = None  # that a correction says comes next
 
 
 @dataclass(slots=True)
@@ -62,7 +65,7 @@ class _Round:
 _TAKEN = {
     "round_opened": (
         *("kind", "account_ref", "game", "external_ref", "idempotency_key", "cost_minor", "balance_before_minor"),
-        *("epoch", "seed_commitment", "nonce", "engine_fingerprint"),
+        *("epoch", "seed_commitment", "nonce", "engine_fingerprint", "profile_id", "profile_hash"),
     ),
     "round_settled": ("kind", "total_win_minor", "balance_after_minor", "state_out"),
 }
@@ -82,6 +85,8 @@ def _field_types(kind: str) -> tuple[list[str], list[type]]:
     for name, field in fields.items():
         if types[name] is Literal:
             types[name] = type(get_args(field.annotation)[0])
+        elif types[name] is tuple:
+            types[name] = list
     return sorted(types), [cast(type, types[name]) for name in sorted(types)]
 
 
@@ -100,7 +105,7 @@ def have_their_fields(events: Sequence[dict[str, Any]]) -> bool:
     if set(map(tuple, events)) != {tuple(names)}:
         return False
     for column, wanted in zip(zip(*map(dict.values, events), strict=True), types, strict=True):
-        if set(map(type, column)) != {wanted} or (wanted is dict and not all(map(is_of_the_record, filter(None, column)))):
+        if set(map(type, column)) != {wanted} or (wanted in (dict, list) and not all(map(is_of_the_record, filter(None, column)))):
             return False
     return True
 
@@ -125,6 +130,8 @@ class Recomputed:
         self.settled = _SettledRounds()
         self._states: dict[tuple[str, str], str] = {}  # by account and game: the round that left the last state
         self.builds = RecomputedBuilds()
+        self.profiles = RecomputedProfiles()
+        self.incidents = RecomputedIncidents(lambda round_id: round_id in self.rounds or self.settled.version_of(round_id) > 0)
         self.round_count = 0
 
     def close(self) -> None:
@@ -154,6 +161,10 @@ class Recomputed:
                 self.accounts[ref] = _Account(values["currency"])
             elif kind == "funds_moved":
                 self._move_funds(faults, stream.removeprefix(ACCOUNT_STREAM), version, values)
+            elif kind in ("account_forgotten", "correction_recorded"):
+                self._alter(faults, stream, version, values)
+            elif kind == "incident_recorded":
+                faults += self.incidents.take(stream, values)
             elif kind == "epoch_committed":
                 self._commit_epoch(faults, stream, values, leaf_index)
             elif kind == "epoch_closed":
@@ -162,6 +173,8 @@ class Recomputed:
                 self._reveal_seed(faults, stream, values)
             elif kind == "build_registered":
                 faults += self.builds.register(stream, values)
+            elif kind == "profile_set":
+                faults += self.profiles.set(stream, values)
             elif kind == "seed_key_rotated":
                 self._ending = {number for number, epoch in self.epochs.items() if not epoch.is_closed}
             elif kind == "ledger_created" and (stream, version) != (LEDGER_STREAM, 1):
@@ -191,6 +204,7 @@ class Recomputed:
             account.round_in_play = round_id
         self._use_nonce(faults, values)
         faults += self.builds.check_round(values)
+        faults += self.profiles.check_round(values)
 
     def _use_nonce(self, faults: list[EventFault], values: dict[str, Any]) -> None:
         epoch = self.epochs.get(values["epoch"])
@@ -235,10 +249,33 @@ class Recomputed:
         if account is None:
             faults.append(("account_unknown", "account of funds_moved", "an account that was opened", ref))
             return
+        faults += check_movement(account.movement, values, version)
+        account.movement = None
         balance = account.balance_minor + values["amount_minor"]
         if values["balance_after_minor"] != balance:
             faults.append(("balance", "balance after in funds_moved", str(balance), str(values["balance_after_minor"])))
         account.balance_minor, account.version = values["balance_after_minor"], version
+
+    def _alter(self, faults: list[EventFault], stream: str, version: int, values: dict[str, Any]) -> None:
+        """Take a correction or an erasure, in the stream of what it is about."""
+        kind = values["kind"]
+        if kind == "correction_recorded":
+            faults += self.incidents.check_correction(values)
+        round_id = stream.removeprefix(ROUND_STREAM)
+        if stream != round_id and kind == "correction_recorded":
+            if round_id in self.rounds or not self.settled.version_of(round_id):
+                faults.append(("correction_round", "round of correction_recorded", "one that was settled before", "another"))
+            self.settled.go_on(round_id, version)
+            return
+        account = self.accounts.get(stream.removeprefix(ACCOUNT_STREAM))
+        if account is None:
+            faults.append(("account_unknown", f"account of {kind}", "an account that was opened", stream))
+            return
+        faults += check_movement(account.movement, values, version)
+        account.version, account.movement = version, None
+        if kind == "correction_recorded":
+            account.movement, found = check_correction(values, version, account.balance_minor)
+            faults += found
 
     def _commit_epoch(self, faults: list[EventFault], stream: str, values: dict[str, Any], leaf_index: int) -> None:
         number, commitment, ref = values["epoch"], values["seed_commitment"], values["account_ref"]
@@ -302,9 +339,12 @@ class Recomputed:
                 wanted = (account.version, account.currency, account.balance_minor, account.round_in_play)
                 yield from _compare_row(row, stream, names, wanted, found)
             met.add(ref)
-        for ref in self.accounts:
+        for ref, account in self.accounts.items():
             if ref not in met:
                 yield "row_missing", f"accounts {ref}", ACCOUNT_STREAM + ref, "a row", "none"
+            if account.movement is not None:
+                want = f"{account.movement.amount_minor} moved by version {account.movement.version}"
+                yield "correction_movement", "what follows correction_recorded", ACCOUNT_STREAM + ref, want, "nothing"
 
     def _compare_epochs(self, rows: TableRows) -> Iterator[RowFault]:
         names = ("seed_commitment", "sealed seed", "writer_ref", "next_nonce", "is_closed")
@@ -367,6 +407,17 @@ class _SettledRounds:
         self._waiting.append((round_id, *_ROUND_VALUES(round_)))
         if len(self._waiting) >= PAGE_ROWS:
             self._write()
+
+    def version_of(self, round_id: str) -> int:
+        """Return the version of a settled round's last event, 0 where there is no such round."""
+        self._write()
+        row = self._kept.execute("SELECT version FROM rounds WHERE round_id = ?", (round_id,)).fetchone()
+        return row[0] if row else 0
+
+    def go_on(self, round_id: str, version: int) -> None:
+        """Take note of an event behind the settlement."""
+        self._write()
+        self._kept.execute("UPDATE rounds SET version = ? WHERE round_id = ?", (version, round_id))
 
     def _write(self) -> None:
         self._kept.executemany("INSERT OR REPLACE INTO rounds VALUES (?,?,?,?,?,?,?)", self._waiting)
