@@ -15,6 +15,7 @@ from ledger.reading import Dialect
 from ledger.sqlite_reading import DIALECT
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
 from ledger.sqlite_structure import FileStructure
+from ledger.store import RoundRow
 
 __all__ = ["PAGE_ROWS", "NumberedRow", "Read", "RowCursor", "Structure", "TableRows", "rows_in_pages", "table_rows", "text_rows"]
 
@@ -60,8 +61,8 @@ class Structure(Protocol):
     def last_faults(self) -> Iterator[Fault]:
         """Yield what was begun, waiting for its end."""
 
-    def allow_any_text(self, *, is_allowed: bool) -> None:
-        """Have text that is no UTF-8 read as if it were, or refused."""
+    def allow_any_text(self, *, is_allowed: bool) -> bool:
+        """Have text that is no UTF-8 read as if it were, or refused; return what was before."""
 
     def close(self) -> None:
         """Let go of what has not ended."""
@@ -186,6 +187,20 @@ class TableRows:
     def epochs(self) -> Iterator[tuple[Any, ...]]:
         """Iterate over number, commitment, sealed seed, writer, next nonce and whether it is closed, of all epochs, sorted."""
         return rows_in_pages(self._all(f"SELECT {self._epoch} FROM epochs ORDER BY 1"))
+
+    def round_count(self) -> int:
+        """Return the number of rows of rounds."""
+        return int(self._value("SELECT count(*) FROM rounds"))
+
+    def rounds_of(self, round_ids: Sequence[str]) -> list[Any] | None:
+        """Return the rows of some rounds as they are stored, in any order; None where a text among them is no UTF-8."""
+        is_allowed = self.structure.allow_any_text(is_allowed=False)
+        ids = ", ".join("?" * len(round_ids))
+        statement = f"SELECT {', '.join(RoundRow._fields)} FROM rounds WHERE round_id IN ({ids})"
+        try:
+            return text_rows(self._read_one(statement.replace("?", self._dialect.mark), round_ids), len(round_ids))
+        finally:
+            self.structure.allow_any_text(is_allowed=is_allowed)
 
     def rounds(self) -> RowCursor:
         """Return id, account, game, both references, status and version of all rounds, sorted by id."""
