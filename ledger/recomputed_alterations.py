@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ledger.faults import EventFault
 from ledger.store import LEDGER_STREAM
 
 __all__ = ["Movement", "RecomputedIncidents", "check_correction", "check_movement"]
 
 _BALANCE = "balance_minor"
-
-# code, what, want, got
-EventFault = tuple[str, str, str, str]
 
 
 class Movement(NamedTuple):
@@ -52,11 +50,10 @@ def check_movement(expected: Movement | None, values: dict[str, Any], version: i
 class RecomputedIncidents:
     """The incidents so far, each once and about rounds that were opened before it."""
 
-    def __init__(self, is_round_known: Callable[[str], bool]) -> None:
-        self._is_round_known = is_round_known
+    def __init__(self) -> None:
         self._ids: set[str] = set()
 
-    def take(self, stream: str, values: dict[str, Any]) -> Iterator[EventFault]:
+    def take(self, stream: str, values: dict[str, Any], is_round_known: Callable[[str], bool]) -> Iterator[EventFault]:
         """Take an `incident_recorded` and yield what is wrong with it; raises KeyError or TypeError for missing or wrong fields."""
         incident_id = values["incident_id"]
         if stream != LEDGER_STREAM:
@@ -68,7 +65,7 @@ class RecomputedIncidents:
             began, restored = values["began_at_us"], values["restored_at_us"]
             yield "incident_times", f"end of incident {incident_id}", f"{began} or later, when it began", str(restored)
         for round_id in values["round_ids"]:
-            if not self._is_round_known(round_id):
+            if not is_round_known(round_id):
                 yield "incident_round", f"round of incident {incident_id}", "one opened before it", round_id
 
     def check_correction(self, values: dict[str, Any]) -> Iterator[EventFault]:

@@ -1,16 +1,14 @@
 """Profiles in force as their events make them, for the check of a whole ledger: each round under the one set last before it."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engines.canonical import canonical_json
+from ledger.faults import EventFault
 from ledger.store import LEDGER_STREAM
 
 __all__ = ["RecomputedProfiles"]
-
-# code, what, want, got
-EventFault = tuple[str, str, str, str]
 
 
 class RecomputedProfiles:
@@ -33,9 +31,9 @@ class RecomputedProfiles:
                 yield "profile_name", f"{name} in the values of profile_set", str(values[f"profile_{name}"]), str(profile.get(name))
         self._in_force = values["profile_id"], values["profile_hash"]
 
-    def check_round(self, values: dict[str, Any]) -> Iterator[EventFault]:
-        """Yield where a `round_opened` names another profile than the one in force."""
-        named = values["profile_id"], values["profile_hash"]
-        if self._in_force is not None and named != self._in_force:
-            want, got = (f"{profile_id or 'none'} {profile_hash}".strip() for profile_id, profile_hash in (self._in_force, named))
-            yield "profile", "profile of round_opened", f"the one in force, {want}", got
+    def round_faults(self, profile_id: str, profile_hash: str) -> Sequence[EventFault]:
+        """Return what is wrong where a `round_opened` names another profile than the one in force."""
+        if self._in_force is None or self._in_force == (profile_id, profile_hash):
+            return ()
+        want, got = (f"{name or 'none'} {found}".strip() for name, found in (self._in_force, (profile_id, profile_hash)))
+        return [("profile", "profile of round_opened", f"the one in force, {want}", got)]

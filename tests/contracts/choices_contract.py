@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engines.game import EventBytes
 from ledger.bets import Played, Waiting
 from ledger.choices import ChoiceConflict, ChoiceNotOffered, LegMismatch
 from ledger.corrections import CorrectionRefused, correct_round
@@ -295,6 +296,15 @@ class ChoicesContract:
             assert before == [f"round/{each.round_id}" for each in (second, waiting)]
             assert (ledger.store.round(waiting.round_id).status, ledger.store.round(waiting.round_id).version) == ("settled", 8)
         assert faults(place) == []
+
+    def test_no_round_begins_with_a_choice(self, new_place):
+        """An offer or a choice without an opening before it is found, with no row of a round at all."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            played = ledger.play(ref, choosing(), "base", 200)
+            for row in ledger.round_events(played.round_id)[2:4]:
+                ledger.store.append_events(f"round/{row.topic[:12]}", 1, [EventBytes(row.topic, row.data)])
+        assert [fault.code for fault in check_ledger(RoundLedger.open_for_reading(place.ledger).path)] == ["round_start"] * 2
 
     def test_the_read_model_follows_a_round_that_waits(self, new_place, tmp_path):
         """A round that waits is an open one in the history, with its cost alone."""

@@ -14,6 +14,7 @@ from ledger.forgetting import forget_account
 from ledger.incidents import INCIDENT_TEXTS, IncidentFileUnreadable, load_incident, record_incident
 from ledger.lifecycle_events import CorrectionRecorded, FundsMoved
 from ledger.rounds import RoundLedger
+from tests.choosing_game import choosing
 from tests.contracts.alterations_contract import TWO, AlterationsContract, faults_of, report_of
 from tests.ledger_files import Place, altered, game, new_ledger, play_some, rows
 
@@ -132,6 +133,23 @@ def test_a_second_leaf_of_a_settled_round_must_follow(tmp_path: Path) -> None:
     assert any("want an event, got none" in message for message in faults_of(path))
     altered(path, f"UPDATE rounds SET version = version - 1 WHERE round_id = '{round_id}'")
     assert any(f"version in rounds {round_id}" in message for message in faults_of(path))
+
+
+def test_corrected_rounds_are_held_against_their_rows_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of rounds that were corrected, and of one that waits, are the wanted ones without going over the ledger once more."""
+    with new_ledger(tmp_path) as (ledger, ref):
+        for round_id in play_some(ledger, ref, 3)[:2]:
+            for after in ("1", "2"):
+                correct_round(ledger, round_id, "round_opened.channel", after, "why", *TWO)
+        record_incident(ledger, report_of([round_id]), *TWO)
+        ledger.play_to_choice(ref, choosing(), "base", 200)
+    passes: list[object] = []
+    monkeypatch.setattr("ledger.fsck._round_faults", lambda *given: passes.append(given) or ())
+    assert faults_of(tmp_path / "ledger.db") == []
+    assert not passes
+    altered(tmp_path / "ledger.db", f"UPDATE rounds SET version = version - 1 WHERE round_id = '{round_id}'")
+    assert faults_of(tmp_path / "ledger.db") == []
+    assert len(passes) == 1
 
 
 def test_incidents_that_cannot_be(tmp_path: Path) -> None:
