@@ -18,7 +18,24 @@ from typer.core import TyperGroup
 # Nothing that happens to be installed may change how a record is parsed; looking for it also costs a tenth of a start.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-from audit_reports.commands import builds, checkpoint, games, history, integrity, play, ready, resume, rounds, seeds, show, simulate, verify
+from audit_reports.commands import (
+    account,
+    builds,
+    checkpoint,
+    games,
+    history,
+    incident,
+    integrity,
+    play,
+    profile,
+    ready,
+    resume,
+    rounds,
+    seeds,
+    show,
+    simulate,
+    verify,
+)
 
 __all__ = ["app", "main"]
 
@@ -79,7 +96,24 @@ def _options(
     """The auditor of record for slot rounds: records every spin, reruns any round from its seed, says where record and rules part."""
 
 
-for module in (ready, games, play, resume, verify, show, history, rounds, checkpoint, integrity, seeds, builds, simulate):
+for module in (
+    ready,
+    games,
+    play,
+    resume,
+    verify,
+    show,
+    history,
+    rounds,
+    checkpoint,
+    integrity,
+    seeds,
+    builds,
+    profile,
+    account,
+    incident,
+    simulate,
+):
     module.register(app)
 
 

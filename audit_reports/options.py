@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccountOption",
+    "ApprovedByOption",
+    "ByOption",
     "CheckpointOption",
     "GameOption",
     "HistoryOption",
@@ -56,6 +58,8 @@ AccountOption = Annotated[str, typer.Option("--account", help="Name or reference
 SinceOption = Annotated[str, typer.Option("--since", help="From this time on: RFC 3339 with an offset, or a date with --tz.")]
 UntilOption = Annotated[str, typer.Option("--until", help="Before this time; a date means before that day begins.")]
 ZoneOption = Annotated[str, typer.Option("--tz", help="Time zone of dates without an offset, such as Europe/Malta.")]
+ByOption = Annotated[str, typer.Option("--by", help="Name of who does it; kept beside the record, in it by salted hash.")]
+ApprovedByOption = Annotated[str, typer.Option("--approved-by", help="Name of another person, who approves.")]
 CheckpointOption = Annotated[
     list[str] | None, typer.Option("--checkpoint", help="A checkpoint kept elsewhere, to hold the record against; once for each.")
 ]

@@ -15,14 +15,14 @@ from ledger.store import AccountRow, Store
 
 __all__ = ["NAME_MAX", "FundsReason", "check_text", "find_account", "move_funds", "open_account"]
 
-FundsReason = Literal["deposit", "withdrawal", "play_money"]
+FundsReason = Literal["deposit", "withdrawal", "play_money", "correction"]
 NAME_MAX = 256
 
 
-def check_text(field: str, text: str, *, is_empty_allowed: bool = True, is_zero_allowed: bool = False) -> None:
+def check_text(field: str, text: str, *, is_empty_allowed: bool = True, is_zero_allowed: bool = False, length_max: int = NAME_MAX) -> None:
     """Raise TextInvalid for a text that is too long, that is no Unicode text, has a character 0, or is empty where it may not be."""
-    if len(text) > NAME_MAX:
-        raise TextInvalid(field, f"{NAME_MAX} characters at most", str(len(text)))
+    if len(text) > length_max:
+        raise TextInvalid(field, f"{length_max} characters at most", str(len(text)))
     if not text and not is_empty_allowed:
         raise TextInvalid(field, "a text", "an empty one")
     if "\0" in text and not is_zero_allowed:  # PostgreSQL keeps none in its tables, and a text is good for every store or for none
@@ -48,7 +48,7 @@ def open_account(store: Store, name: str, currency: str) -> str:
 
 
 def move_funds(store: Store, account_ref: str, amount_minor: int, reason: FundsReason) -> int:
-    """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort."""
+    """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort, BalanceTooLarge."""
 
     def event_of(balance_minor: int, now: int) -> EventBytes:
         moved = FundsMoved(amount_minor=amount_minor, reason=reason, balance_after_minor=balance_minor, moved_at_us=now)

@@ -12,6 +12,7 @@ from ledger.accounts import check_text
 from ledger.codec import event_bytes
 from ledger.errors import EpochEnded, GameMismatch, IdempotencyConflict, TextInvalid
 from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.money import check_bet
 from ledger.profile import Profile
 from ledger.seeds import SeedEpoch
 from ledger.states import state_after
@@ -112,10 +113,10 @@ class Waiting(NamedTuple):
 class Draft:
     """A round about to be opened; what only its transaction knows, nonce, balance and time, is filled in inside it."""
 
-    __slots__ = ("bet", "cost_minor", "epoch", "event", "game", "key", "profile")
+    __slots__ = ("bet", "cost_minor", "epoch", "event", "game", "key", "ledger_version", "profile")
 
-    def __init__(self, bet: Bet, game: Game, epoch: SeedEpoch, profile: Profile) -> None:
-        self.bet, self.game, self.epoch, self.profile = bet, game, epoch, profile
+    def __init__(self, bet: Bet, game: Game, epoch: SeedEpoch, profile: Profile, ledger_version: int) -> None:
+        self.bet, self.game, self.epoch, self.profile, self.ledger_version = bet, game, epoch, profile, ledger_version
         self.cost_minor = game.rules.cost_minor(bet.mode, bet.bet_minor)
         self.event: RoundOpened | None = None
         self.key = b""
@@ -125,15 +126,18 @@ class Draft:
         bet = self.bet
         epoch = self.epoch
         terms = (bet.account_ref, bet.game, self.cost_minor, bet.external_ref, bet.idempotency_key)
-        return Opening(round_id, *terms, epoch.number, epoch.commitment, bool(self.game.rules.first_state))
+        return Opening(round_id, *terms, epoch.number, epoch.commitment, self.ledger_version, bool(self.game.rules.first_state))
 
     def event_of(self, account: AccountRow, nonce: int, settlement: bytes | None, now: int) -> EventBytes:
         """Return the `round_opened` of this bet, and keep it and the round key.
 
         settlement: the `round_settled` that left a state, None where none did.
-        Raises EpochEnded where the nonce was dealt before: a backup was put in the ledger's place while this writer ran.
+        Raises EpochEnded where the nonce was dealt before: a backup was put in the ledger's place while this writer ran; and
+        BetNotAllowed for a coin that the profile leaves out.
         """
         bet, rules, epoch = self.bet, self.game.rules, self.epoch
+        if (listed := self.profile.coins_minor(account.currency)) is not None:
+            check_bet(rules, bet.bet_minor, account.currency, listed)
         if nonce < epoch.next_nonce:
             raise EpochEnded(epoch.number)
         self.key = round_key(epoch.seed, bet.game, bet.client_seed, nonce)

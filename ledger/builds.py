@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.registry import InstalledBuild
-from ledger.accounts import check_text
+from ledger.approval import approval_of
 from ledger.codec import event_bytes, parse_event
 from ledger.errors import LedgerError
 from ledger.lifecycle_events import BuildRegistered
 from ledger.rounds import RoundLedger
 from ledger.store import LEDGER_STREAM
-from ledger.texts import salted_text
 
-__all__ = ["ApproverSame", "BuildKnown", "Registration", "register_builds", "registrations"]
+__all__ = ["BuildKnown", "Registration", "register_builds", "registrations"]
 
 
 class BuildKnown(LedgerError):
@@ -31,19 +30,6 @@ class BuildKnown(LedgerError):
 
     def __str__(self) -> str:
         return f"build {self.builds}: want one that is not registered yet, got one that is; see `audit builds list`"
-
-
-class ApproverSame(LedgerError):
-    """One person has registered and approved."""
-
-    exit_status = 2
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"--approved-by: want another person than --by, got {self.name!r} for both; have a second person approve it"
 
 
 class Registration(NamedTuple):
@@ -65,17 +51,12 @@ def register_builds(ledger: RoundLedger, builds: Sequence[InstalledBuild], by: s
     by, approved_by: names of two people, kept beside the record and in it by salted hash. Needs a ledger opened for
     writing. Raises BuildKnown where none is left to register, ApproverSame, TextInvalid, LedgerReadOnly, VersionConflict.
     """
-    by, approved_by = by.strip(), approved_by.strip()
-    check_text("--by", by, is_empty_allowed=False)
-    check_text("--approved-by", approved_by, is_empty_allowed=False)
-    if by.casefold() == approved_by.casefold():
-        raise ApproverSame(by)
+    approval = approval_of(by, approved_by)
     version = len(ledger.store.stream_events(LEDGER_STREAM)) + 1
     known = {(found.event.game, found.event.engine_fingerprint) for found in registrations(ledger)}
     fresh = [build for build in builds if (build.game, build.fingerprint) not in known]
     if not fresh:
         raise BuildKnown(", ".join(f"{build.game} {build.rules_version} {build.fingerprint}" for build in builds))
-    names = salted_text(by), salted_text(approved_by)
     now = ledger.store.clock()
     events = [
         BuildRegistered(
@@ -84,11 +65,11 @@ def register_builds(ledger: RoundLedger, builds: Sequence[InstalledBuild], by: s
             rules_hash=build.rules_hash,
             engine_fingerprint=build.fingerprint,
             sources=build.sources,
-            registered_by_hash=names[0].text_hash,
-            approved_by_hash=names[1].text_hash,
+            registered_by_hash=approval.by.text_hash,
+            approved_by_hash=approval.approved_by.text_hash,
             registered_at_us=now,
         )
         for build in fresh
     ]
-    ledger.store.append_events(LEDGER_STREAM, version, [event_bytes(event) for event in events], texts=names)
+    ledger.store.append_events(LEDGER_STREAM, version, [event_bytes(event) for event in events], texts=approval)
     return events

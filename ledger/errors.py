@@ -30,6 +30,7 @@ __all__ = [
     "LedgerExists",
     "LedgerLocked",
     "LedgerMissing",
+    "LedgerMoved",
     "LedgerNewer",
     "LedgerReadOnly",
     "LedgerUnwritable",
@@ -364,16 +365,13 @@ class BetNotAllowed(LedgerError):
 
     exit_status = 2
 
-    def __init__(self, game: str, bet: str, currency: str, bet_min: str, bet_max: str, step: str, nearest: tuple[str, ...]) -> None:
-        super().__init__(game, bet, currency, bet_min, bet_max, step, nearest)
-        self.game, self.bet, self.currency, self.nearest = game, bet, currency, nearest
-        self.bet_min, self.bet_max, self.step = bet_min, bet_max, step
+    def __init__(self, game: str, bet: str, allowed: str, nearest: tuple[str, ...]) -> None:
+        super().__init__(game, bet, allowed, nearest)
+        self.game, self.bet, self.allowed, self.nearest = game, bet, allowed, nearest
 
     def __str__(self) -> str:
-        return (
-            f"bet of {self.game}: want {self.bet_min} to {self.bet_max} {self.currency} in steps of {self.step}, got {self.bet}; "
-            f"nearest: {' and '.join(self.nearest)}"
-        )
+        mend = f"nearest: {' and '.join(self.nearest)}" if self.nearest else "bet in another currency"
+        return f"bet of {self.game}: want {self.allowed}, got {self.bet}; {mend}"
 
 
 class FundsShort(LedgerError):
@@ -429,6 +427,13 @@ class RoundInPlay(LedgerError):
 
     def __str__(self) -> str:
         return f"rounds in play of account {self.account_ref}: want none, got {self.round_id}; finish that round first"
+
+
+class LedgerMoved(LedgerError):
+    """The ledger's own stream went on since the profile in force was read from it; inside `RoundLedger` it is read again."""
+
+    def __str__(self) -> str:
+        return "stream ledger: want the version that the profile was read at, got a later one; read the profile again"
 
 
 class RoundNotOpen(LedgerError):

@@ -1,8 +1,11 @@
 """One thing that is wrong in a ledger, as the check of a whole ledger names it."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["Fault"]
+__all__ = ["EventFault", "Fault"]
+
+# What does not follow from the events before: code, what, want, got.
+EventFault: TypeAlias = tuple[str, str, str, str]
 
 
 class Fault(NamedTuple):

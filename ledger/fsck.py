@@ -1,21 +1,25 @@
 """The integrity of a whole ledger: every byte, version, leaf, node and row against what the events say.
 
 It shares nothing with the code that writes but the hashing of `merkle.py`. It goes on after a finding, holds no more in
-memory than the accounts, epochs and rounds in play, and reads everything once, in the order of the record.
+memory than the accounts, epochs and rounds in play, and reads everything once, in the order of the record; where rows of
+rounds are not what they should be once more, to name them.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from engines.canonical import strict_values
 from ledger.address import LedgerPlace
-from ledger.faults import Fault
+from ledger.event_forms import FOLDED, KINDS, agreeing_values, has_its_fields, taken_values, wrong_fields
+from ledger.faults import EventFault, Fault
 from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
 from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
-from ledger.recomputed import EventFault, Recomputed, has_its_fields, wrong_fields
+from ledger.recomputed import Recomputed
+from ledger.recomputed_rounds import KeptRounds, MatchedRounds, RowFault, SettledRounds
 from ledger.store import ROUND_STREAM, LeafRow
-from ledger.stretch import FOLDED, STRETCH_LEAVES, StoredNodes, Stretch, agreeing_values, clean_stretches
+from ledger.stretch import STRETCH_LEAVES, StoredNodes, Stretch, clean_stretches
 from ledger.table_rows import NumberedRow, TableRows, rows_in_pages, table_rows
 
 __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
@@ -23,6 +27,7 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 APPEND_EVENTS_MAX = 10_000_000
 LEAF_MISSING_MAX = 1000
 RANGES_MIN = 16  # from which on processes pay off
+CORRECTION = "correction_recorded/1"
 
 
 class FsckResult(NamedTuple):
@@ -96,7 +101,9 @@ class _Nodes:
 class _Walk:
     """One pass over leaves and events together."""
 
-    def __init__(self, place: LedgerPlace, rows: TableRows, held_roots: Iterable[tuple[int, bytes]], job_count: int) -> None:
+    def __init__(
+        self, place: LedgerPlace, rows: TableRows, settled: SettledRounds, held_roots: Iterable[tuple[int, bytes]], job_count: int
+    ) -> None:
         self._place, self._rows, self._job_count = place, rows, job_count
         self._held_roots: dict[int, list[bytes]] = {}
         for size, root in held_roots:
@@ -106,7 +113,7 @@ class _Walk:
         self._peaks: list[bytes] = []
         self._last_versions: dict[str, int] = {}
         self._last_number: int | None = None  # of the rows of events that were gone over in bulk
-        self.recomputed = Recomputed()
+        self.recomputed = Recomputed(settled, rows.settled_version)
         self.event_count = 0
         self.leaf_count = 0
 
@@ -141,7 +148,7 @@ class _Walk:
             if self._last_number is not None and self._rows.number_after(self._last_number) != stretch.number_first:
                 return
             peaks = [*self._peaks, *stretch.peaks]
-            if len(stretch.leaves) == STRETCH_LEAVES:
+            if len(stretch.ends) == STRETCH_LEAVES:
                 peaks, finished = append_leaf(self._peaks, self.leaf_count // STRETCH_LEAVES, stretch.peaks[0])
                 if not all(nodes.are_next(level_first + node.level, node.node_index, [node.node_hash]) for node in finished):
                     return
@@ -159,32 +166,29 @@ class _Walk:
 
     def _follow(self, stretch: Stretch) -> list[Fault | None]:
         """Take what the events of a stretch say, leaf by leaf, and hold the tree against each checkpoint that falls in it."""
-        is_held = any(self.leaf_count < size <= self.leaf_count + len(stretch.leaves) for size in self._held_roots)
+        is_held = any(self.leaf_count < size <= self.leaf_count + len(stretch.ends) for size in self._held_roots)
         self.event_count += stretch.ends[-1]
         found: list[Fault | None] = []
-        folded = iter((*stretch.folded, (stretch.ends[-1], {})))
-        place, values = next(folded)
+        folded = iter((*stretch.folded, (stretch.ends[-1], "", None)))
+        place, kind, values = next(folded)
         last_versions, take, in_play = self._last_versions, self.recomputed.take, self.recomputed.rounds
-        for leaf, end in zip(stretch.leaves, stretch.ends, strict=True):
-            leaf_index, stream, version_first, version_last, _, leaf_hash_ = leaf
+        leaves = zip(*stretch[:5], strict=True)
+        for leaf_index, (stream, version_first, version_last, leaf_hash_, end) in enumerate(leaves, self.leaf_count):
             if version_first != last_versions.get(stream, 0) + 1:
-                found.append(self._versions_fault(LeafRow._make(leaf)))
+                found += self._versions_faults(leaf_index, stream, version_first, version_last)
             last_versions[stream] = version_last
             while place < end:
                 version = version_last - (end - 1 - place)
-                if faults := take(stream, version, values, leaf_index):
+                if faults := take(stream, version, kind, values, leaf_index):
                     found += (_fold_fault(stream, version, fault) for fault in faults)
-                place, values = next(folded)
+                place, kind, values = next(folded)
             self.leaf_count += 1
             if is_held:
-                self._peaks, _ = append_leaf(self._peaks, self.leaf_count - 1, leaf_hash_)
+                self._peaks, _ = append_leaf(self._peaks, leaf_index, leaf_hash_)
                 found += self._hold()
-            # As `_end_leaf`, without a call for each leaf.
-            if stream[:6] == ROUND_STREAM:
-                if (round_ := in_play.get(stream[6:])) is None:
-                    last_versions.pop(stream, None)
-                else:
-                    round_.version = version_last
+            # As `_forget_settled`, without a call for each leaf.
+            if stream[:6] == ROUND_STREAM and stream[6:] not in in_play:
+                last_versions.pop(stream, None)
             found.append(None)
         return found
 
@@ -196,9 +200,7 @@ class _Walk:
         row = f"leaves {leaf.leaf_index}"
         if leaf.leaf_index != self.leaf_count:
             yield Fault("leaf_gap", row, leaf.stream, -1, f"leaf {self.leaf_count}", f"leaf {leaf.leaf_index}")
-        last = self._last_versions.get(leaf.stream, 0)
-        if leaf.version_first != last + 1 or leaf.version_last < leaf.version_first:
-            yield self._versions_fault(leaf)
+        yield from self._versions_faults(*leaf[:4])
         self._last_versions[leaf.stream] = leaf.version_last
         form: list[bytes] = []
         missing_count = 0
@@ -223,7 +225,7 @@ class _Walk:
             elif not has_its_fields(values):
                 yield _fold_fault(leaf.stream, version, wrong_fields(values))
             elif version == 1 or event[3] in FOLDED:
-                for fault in self.recomputed.take(leaf.stream, version, values, leaf.leaf_index):
+                for fault in self.recomputed.take(leaf.stream, version, KINDS[event[3]], taken_values(values), leaf.leaf_index):
                     yield _fold_fault(leaf.stream, version, fault)
         self.event_count += len(form) // 2
         digest = hashlib.sha256(b"".join(form)).digest()
@@ -231,12 +233,21 @@ class _Walk:
         if recomputed != leaf.leaf_hash and not missing_count:
             yield Fault("leaf", row, leaf.stream, leaf.version_first - 1, leaf.leaf_hash.hex(), recomputed.hex())
         yield from self._grow(recomputed)
-        self._end_leaf(leaf)
+        self._forget_settled(leaf.stream)
 
-    def _versions_fault(self, leaf: LeafRow) -> Fault:
-        wanted = f"versions from {self._last_versions.get(leaf.stream, 0) + 1}"
-        got = f"{leaf.version_first} to {leaf.version_last}"
-        return Fault("leaf_versions", f"leaves {leaf.leaf_index}", leaf.stream, -1, wanted, got)
+    def _versions_faults(self, leaf_index: int, stream: str, version_first: int, version_last: int) -> Iterator[Fault]:
+        """Yield where a leaf's versions do not go on from those that its stream has come to.
+
+        A settled round has ended and is forgotten, but a correction goes on from its version, which is then read again.
+        """
+        last = self._last_versions.get(stream, 0)
+        if not last and 1 < version_first == version_last and stream.startswith(ROUND_STREAM):
+            event = self._rows.event_at(stream, version_first)
+            is_correction = event is not None and event.topic == CORRECTION
+            last = self._rows.settled_version(stream, leaf_index) if is_correction else 0
+        if version_first != last + 1 or version_last < version_first:
+            got = f"{version_first} to {version_last}"
+            yield Fault("leaf_versions", f"leaves {leaf_index}", stream, -1, f"versions from {last + 1}", got)
 
     def _grow(self, leaf: bytes) -> Iterator[Fault]:
         self._peaks, finished = append_leaf(self._peaks, self.leaf_count, leaf)
@@ -253,14 +264,14 @@ class _Walk:
             row = f"tree of {self.leaf_count} leaves"
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
-    def _end_leaf(self, leaf: LeafRow) -> None:
-        # A settled round's stream has ended; what would come after it is seen as a leaf whose versions do not begin at 1.
-        if leaf.stream.startswith(ROUND_STREAM):
-            round_ = self.recomputed.rounds.get(leaf.stream.removeprefix(ROUND_STREAM))
-            if round_ is None:
-                self._last_versions.pop(leaf.stream, None)
-            else:
-                round_.version = leaf.version_last
+    def _forget_settled(self, stream: str) -> None:
+        # Of a settled round nothing but corrections comes, which are few; what else would is a leaf whose versions do not begin at 1.
+        if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
+            self._last_versions.pop(stream, None)
+
+    def add_rounds_in_play(self) -> None:
+        """Hand on what the rows of the rounds in play must be."""
+        self.recomputed.add_rounds_in_play(self._last_versions)
 
     def _take(self, leaf: LeafRow, version: int) -> tuple[NumberedRow | None, list[Fault]]:
         """Return the event that a leaf covers, from the next row or from where it stands, and what is wrong with its place."""
@@ -342,20 +353,36 @@ def check_ledger(
     for any number. Reads one moment of a ledger in use. Raises as `table_rows`.
     """
     with table_rows(place) as rows:
-        walk = _Walk(place, rows, held_roots, job_count)
+        matched = MatchedRounds(rows)
+        walk = _Walk(place, rows, matched, held_roots, job_count)
         structure = rows.structure
-        try:
-            structure.begin()
-            yield from structure.definition_faults()
-            for fault in walk.faults():
-                if fault is not None or is_ticking:
-                    yield fault
-            for table in ("accounts", "account_names", "epochs", "texts", "states"):
-                yield from structure.type_faults(table)
-            for code, row, stream, want, got in walk.recomputed.compare(rows):
-                yield Fault(code, row, stream, -1, want, got)
-            yield from structure.last_faults()
-            if counted is not None:
-                counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
-        finally:
-            walk.recomputed.close()
+        structure.begin()
+        yield from structure.definition_faults()
+        for fault in walk.faults():
+            if fault is not None or is_ticking:
+                yield fault
+        for table in ("accounts", "account_names", "epochs", "texts", "states"):
+            yield from structure.type_faults(table)
+        yield from map(_row_fault, walk.recomputed.compare(rows))
+        walk.add_rounds_in_play()
+        if not matched.are_all():
+            yield from _round_faults(place, rows, job_count)
+        yield from structure.last_faults()
+        if counted is not None:
+            counted.append(FsckResult(walk.event_count, walk.leaf_count, walk.recomputed.round_count, walk.root()))
+
+
+def _row_fault(fault: RowFault) -> Fault:
+    code, row, stream, want, got = fault
+    return Fault(code, row, stream, -1, want, got)
+
+
+def _round_faults(place: LedgerPlace, rows: TableRows, job_count: int) -> Iterator[Fault]:
+    """Yield what is wrong with the rows of rounds, going over the ledger once more to keep what they must be."""
+    rows.structure.allow_any_text(is_allowed=False)
+    with closing(KeptRounds()) as kept:
+        walk = _Walk(place, rows, kept, (), job_count)
+        for _ in walk.faults():
+            pass  # said before
+        walk.add_rounds_in_play()
+        yield from map(_row_fault, kept.compare(rows))

@@ -4,7 +4,7 @@ Replay takes them as given, the reconciler checks them. Times are microseconds s
 units, hashes, keys and references are lower-case hex, and a string that another server cannot give is empty.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -12,14 +12,18 @@ from engines.canonical import CanonicalFormError, Hash, Integer, Minor, Recorded
 
 __all__ = [
     "LIFECYCLE_EVENTS",
+    "AccountForgotten",
     "AccountOpened",
     "BuildRegistered",
     "ChoiceMade",
+    "CorrectionRecorded",
     "EpochClosed",
     "EpochCommitted",
     "FundsMoved",
+    "IncidentRecorded",
     "KeyRotated",
     "LedgerCreated",
+    "ProfileSet",
     "RoundOpened",
     "RoundSettled",
     "SeedKeyRotated",
@@ -34,6 +38,7 @@ Text = Annotated[str, Field(max_length=256)]
 Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 SourcePath = Annotated[str, Field(pattern="^[A-Za-z0-9_./-]{1,256}$")]
+RoundId = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
 TimeUs = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 
@@ -109,9 +114,55 @@ class FundsMoved(RecordedEvent):
 
     kind: Literal["funds_moved"] = "funds_moved"
     amount_minor: Integer  # below 0 where money leaves
-    reason: Literal["deposit", "withdrawal", "play_money"]
+    reason: Literal["deposit", "withdrawal", "play_money", "correction"]
     balance_after_minor: Minor
     moved_at_us: TimeUs
+
+
+class AccountForgotten(RecordedEvent):
+    """The personal data of an account are erased: its name, and the texts that concern it alone. Proofs and sums stay."""
+
+    kind: Literal["account_forgotten"] = "account_forgotten"
+    erased_text_count: Minor
+    forgotten_by_hash: Hash  # salted hash of a name: the name itself is text outside the tree
+    approved_by_hash: Hash  # of another person's name
+    forgotten_at_us: TimeUs
+
+
+class CorrectionRecorded(RecordedEvent):
+    """Something recorded was wrong (GLI-19, B.3.2): what it was and what it is from here on. What stands before is as it was."""
+
+    kind: Literal["correction_recorded"] = "correction_recorded"
+    alteration_id: Reference
+    element: Text  # of a round `<kind>.<field>`, of an account `balance_minor`
+    before: Text  # the value, as text
+    after: Text
+    movement_version: Minor  # of the `funds_moved` of the same append that moves the money; 0 where none is moved
+    incident_id: ReferenceOrEmpty
+    why_hash: Hash  # salted hash of a text outside the tree
+    corrected_by_hash: Hash  # of a name
+    approved_by_hash: Hash  # of another person's name
+    corrected_at_us: TimeUs
+
+
+class IncidentRecorded(RecordedEvent):
+    """A malfunction, in the six parts of GLI-19, B.2.1(e); each text stands outside the tree, here its salted hash."""
+
+    kind: Literal["incident_recorded"] = "incident_recorded"
+    incident_id: Reference
+    cause_hash: Hash  # i
+    review_hash: Hash  # ii: which records were looked at, and what they show
+    repair_hash: Hash  # iii
+    integrity_hash: Hash  # iv: how the component was verified before it was started again
+    began_at_us: TimeUs  # v, as the two that follow
+    restored_at_us: TimeUs
+    reason_hash: Hash
+    is_recovered: bool  # vi: only where it is not may rounds be void
+    recovery_hash: Hash  # why, and what follows for wagers and pays
+    round_ids: tuple[RoundId, ...]  # that it concerns
+    recorded_by_hash: Hash  # of a name
+    approved_by_hash: Hash  # of another person's name
+    recorded_at_us: TimeUs
 
 
 class EpochCommitted(RecordedEvent):
@@ -178,6 +229,19 @@ class BuildRegistered(RecordedEvent):
     registered_at_us: TimeUs
 
 
+class ProfileSet(RecordedEvent):
+    """Two people let a jurisdiction profile govern the rounds opened from here on."""
+
+    kind: Literal["profile_set"] = "profile_set"
+    profile_id: Text
+    profile_version: Text
+    profile_hash: Hash  # SHA-256 of the canonical JSON of the values
+    profile: dict[str, Any]  # all its values (`ledger/profile.py`)
+    set_by_hash: Hash  # salted hash of a name: the name itself is text outside the tree
+    approved_by_hash: Hash  # of another person's name
+    set_at_us: TimeUs
+
+
 class SeedKeyRotated(RecordedEvent):
     """Another key seals the seeds from here on; every epoch that was open is closed in the same transaction."""
 
@@ -193,12 +257,16 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_settled": RoundSettled,
     "account_opened": AccountOpened,
     "funds_moved": FundsMoved,
+    "account_forgotten": AccountForgotten,
+    "correction_recorded": CorrectionRecorded,
+    "incident_recorded": IncidentRecorded,
     "epoch_committed": EpochCommitted,
     "epoch_closed": EpochClosed,
     "seed_revealed": SeedRevealed,
     "ledger_created": LedgerCreated,
     "key_rotated": KeyRotated,
     "build_registered": BuildRegistered,
+    "profile_set": ProfileSet,
     "seed_key_rotated": SeedKeyRotated,
 }
 

@@ -1,31 +1,68 @@
-"""Money: minor units of a currency, and the bets that a game takes. Integers only; nothing is ever rounded."""
+"""Money: minor units of a currency, and the bets that a game takes. Integers only; nothing is ever rounded.
+
+The number of decimals comes from the table of ISO 4217 as its maintenance agency publishes it (package `iso4217`). A currency
+that has left that table is no longer taken; amounts recorded in it are shown in minor units.
+"""
+
+# ruff: noqa: N818 - as in errors.py
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
 
+from engines.canonical import INTEGER_MAX
 from engines.rules import GameRules
-from ledger.errors import AmountInvalid, BetNotAllowed, CurrencyUnknown, ModeUnknown
+from ledger.errors import AmountInvalid, BetNotAllowed, CurrencyUnknown, LedgerError, ModeUnknown
 
-__all__ = ["amount_text", "check_bet", "check_mode", "decimals_of", "format_amount", "is_bet_allowed", "parse_amount"]
+__all__ = [
+    "BalanceTooLarge",
+    "allowed_coins",
+    "amount_text",
+    "check_balance",
+    "check_bet",
+    "check_mode",
+    "decimals_of",
+    "format_amount",
+    "is_bet_allowed",
+    "parse_amount",
+]
 
-_NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
-_THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND"
-_TWO_DECIMALS = (
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP CVE "
-    "CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD "
-    "KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR "
-    "PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU "
-    "UZS VED VES WST XCD YER ZAR ZMW ZWG"
-)
-_DECIMALS: dict[str, int] = {
-    code: decimals for decimals, codes in ((0, _NO_DECIMALS), (2, _TWO_DECIMALS), (3, _THREE_DECIMALS)) for code in codes.split()
-}
+_DECIMALS_KNOWN = (0, 2, 3)
 # 12 digits before the point keep every amount, in any currency, below what a recorded integer holds.
 _AMOUNT = re.compile(r"(-?)([0-9]{1,12})(?:\.([0-9]+))?")
 
 
+class BalanceTooLarge(LedgerError):
+    """A balance would pass the largest integer of the record, 2^53 - 1. Amounts are texts in the currency."""
+
+    exit_status = 2
+
+    def __init__(self, account_ref: str, balance: str, balance_max: str, currency: str) -> None:
+        super().__init__(account_ref, balance, balance_max, currency)
+        self.account_ref, self.balance, self.balance_max, self.currency = account_ref, balance, balance_max, currency
+
+    def __str__(self) -> str:
+        return (
+            f"balance of account {self.account_ref}: want {self.balance_max} {self.currency} at most, got {self.balance}; "
+            "take money out of the account, then repeat; a round that is in play waits for it and pays the same"
+        )
+
+
+@cache
+def _decimals(currency: str) -> int | None:
+    from iso4217 import Currency  # parses its table, some ten milliseconds
+
+    try:
+        decimals = Currency(currency).exponent
+    except ValueError:
+        return None
+    return decimals if decimals in _DECIMALS_KNOWN else None
+
+
 def decimals_of(currency: str) -> int:
-    """Return the number of decimals of a currency: 0, 2 or 3; raises CurrencyUnknown."""
-    decimals = _DECIMALS.get(currency)
+    """Return the number of decimals of a currency (ISO 4217): 0, 2 or 3; raises CurrencyUnknown, also for any other number."""
+    decimals = _decimals(currency)
     if decimals is None:
         raise CurrencyUnknown(currency)
     return decimals
@@ -43,7 +80,7 @@ def parse_amount(text: str, currency: str) -> int:
 
 
 def format_amount(minor: int, currency: str) -> str:
-    """Return an amount in minor units as text with all decimals of its currency, such as `2.00`."""
+    """Return an amount in minor units as text with all decimals of its currency, such as `2.00`; raises CurrencyUnknown."""
     decimals = decimals_of(currency)
     sign, digits = "-" if minor < 0 else "", str(abs(minor))
     if not decimals:
@@ -53,10 +90,18 @@ def format_amount(minor: int, currency: str) -> str:
 
 
 def amount_text(minor: int, currency: str) -> str:
-    """Return a recorded amount as text, in minor units where its currency is none that is known: a record may have been altered."""
-    if currency in _DECIMALS:
-        return format_amount(minor, currency)
-    return f"{minor} minor units"
+    """Return a recorded amount as text, in minor units where its currency is none that is known.
+
+    A record may have been altered, or be older than the end of its currency.
+    """
+    return f"{minor} minor units" if _decimals(currency) is None else format_amount(minor, currency)
+
+
+def check_balance(account_ref: str, balance_minor: int, currency: str) -> None:
+    """Raise BalanceTooLarge where an account would come to hold more than a recorded integer can."""
+    if balance_minor > INTEGER_MAX:
+        balance, balance_max = amount_text(balance_minor, currency), amount_text(INTEGER_MAX, currency)
+        raise BalanceTooLarge(account_ref, balance, balance_max, currency)
 
 
 def check_mode(rules: GameRules, mode: str) -> None:
@@ -65,24 +110,35 @@ def check_mode(rules: GameRules, mode: str) -> None:
         raise ModeUnknown(rules.game, mode, tuple(known.name for known in rules.modes))
 
 
-def is_bet_allowed(rules: GameRules, bet_minor: int) -> bool:
-    """Return whether the game takes the bet: its number of coins times one coin in range."""
+def allowed_coins(rules: GameRules, listed: Sequence[int] | None = None) -> Sequence[int]:
+    """Return the coins that a bet may be made of, rising, in minor units (ALL-7).
+
+    Those of the rules file, less what a profile leaves out: `listed` is its list for the currency, None where it has none.
+    """
+    coins = range(rules.bet.coin_minor_min, rules.bet.coin_minor_max + 1)
+    return coins if listed is None else tuple(coin for coin in sorted(set(listed)) if coin in coins)
+
+
+def is_bet_allowed(rules: GameRules, bet_minor: int, listed: Sequence[int] | None = None) -> bool:
+    """Return whether the game takes the bet: its number of coins times one allowed coin, so that every pay of it is whole."""
     coin_minor, rest = divmod(bet_minor, rules.bet.coins)
-    return not rest and rules.bet.coin_minor_min <= coin_minor <= rules.bet.coin_minor_max
+    return not rest and coin_minor in allowed_coins(rules, listed)
 
 
-def check_bet(rules: GameRules, bet_minor: int, currency: str) -> None:
-    """Raise BetNotAllowed, which names the nearest allowed bets, where the game does not take the bet."""
-    if is_bet_allowed(rules, bet_minor):
+def check_bet(rules: GameRules, bet_minor: int, currency: str, listed: Sequence[int] | None = None) -> None:
+    """Raise BetNotAllowed, which names the allowed bets and the nearest of them, where the game does not take the bet."""
+    if is_bet_allowed(rules, bet_minor, listed):
         return
-    step = rules.bet.coins
-    bet_min, bet_max = step * rules.bet.coin_minor_min, step * rules.bet.coin_minor_max
-    if bet_minor < bet_min:
-        nearest = [bet_min]
-    elif bet_minor > bet_max:
-        nearest = [bet_max]
-    else:
-        nearest = [bet_minor // step * step, bet_minor // step * step + step]
-    texts = tuple(format_amount(bet, currency) for bet in nearest)
-    bet, lowest, highest, steps = (format_amount(amount, currency) for amount in (bet_minor, bet_min, bet_max, step))
-    raise BetNotAllowed(rules.game, bet, currency, lowest, highest, steps, texts)
+    step, coins = rules.bet.coins, allowed_coins(rules, listed)
+    place = bisect_right(coins, bet_minor // step)
+    nearest = tuple(amount_text(coin * step, currency) for coin in (*coins[max(place - 1, 0) : place], *coins[place : place + 1]))
+    raise BetNotAllowed(rules.game, amount_text(bet_minor, currency), _bets_text(coins, step, currency), nearest)
+
+
+def _bets_text(coins: Sequence[int], step: int, currency: str) -> str:
+    if not coins:
+        return f"none in {currency}, as the profile leaves out every coin"
+    if isinstance(coins, range):
+        lowest, highest, steps = (amount_text(amount, currency) for amount in (step * coins[0], step * coins[-1], step))
+        return f"{lowest} to {highest} {currency} in steps of {steps}"
+    return f"{' or '.join(amount_text(coin * step, currency) for coin in coins)} {currency}"

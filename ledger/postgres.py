@@ -20,11 +20,12 @@ from psycopg.rows import dict_row
 
 from engines.game import EventBytes
 from ledger.address import DatabaseAddress
+from ledger.altering import Altering
 from ledger.errors import LedgerLocked, LedgerReadOnly, LedgerUnwritable
 from ledger.postgres_connection import CONNECT_SECONDS, LOCK_SECONDS, SCHEMA, connect, parameters, prepare_connection, translated
 from ledger.postgres_reading import DIALECT, PostgresCursor
 from ledger.reading import Cursor, Statements
-from ledger.recording import Recording, TreeEnd, write_statements
+from ledger.recording import TreeEnd, write_statements
 
 __all__ = ["PostgresLedgerFactory", "PostgresLedgerRecorder", "postgres_env"]
 
@@ -215,7 +216,7 @@ class _Writing:
             self._datastore.forget_writer()
 
 
-class PostgresLedgerRecorder(Recording, PostgresApplicationRecorder):
+class PostgresLedgerRecorder(Altering, PostgresApplicationRecorder):
     """Records events with their leaves and nodes, and the tables beside them, in one transaction."""
 
     dialect = DIALECT

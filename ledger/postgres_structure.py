@@ -99,8 +99,9 @@ class DatabaseStructure:
         """Yield nothing: pages and indexes are the server's own to check."""
         return iter(())
 
-    def allow_any_text(self, *, is_allowed: bool) -> None:
+    def allow_any_text(self, *, is_allowed: bool) -> bool:
         """Do nothing: a text that is no UTF-8 cannot be."""
+        return is_allowed
 
     def close(self) -> None:
         """Do nothing."""

@@ -94,8 +94,11 @@ class Statements:
             "page_events": f"SELECT {event} {is_named_event} {in_order}",
             "page_topics": f"SELECT {event} {is_named_event} AND {text('topic')}{listed} {in_order}",
             "page_leaves": f"SELECT {leaf} FROM leaves WHERE stream{listed} ORDER BY stream, version_first",
+            # By the leaf of the settlement: a correction may come later.
             "before": "SELECT stream FROM leaves WHERE leaf_index < ? AND version_first > 1 AND stream IN "
-            "(SELECT 'round/' || round_id FROM rounds WHERE account_ref = ? AND game = ?) ORDER BY leaf_index DESC LIMIT ?",
+            "(SELECT 'round/' || round_id FROM rounds WHERE account_ref = ? AND game = ?) AND EXISTS (SELECT 1 FROM stored_events "
+            "WHERE originator_id = stream AND originator_version = version_last AND topic = 'round_settled/1') "
+            "ORDER BY leaf_index DESC LIMIT ?",
             "strays": _STRAYS,
             "later_tables": dialect.later_tables,
             "text": f"SELECT {text('text_hash')}, {text('salt')}, {text('content')} FROM texts WHERE text_hash = ?",
@@ -248,7 +251,7 @@ class Reading:
             return [row[0] for row in cursor.execute(self.reads["streams"], (*bounds, *bounds)).fetchall()]
 
     def streams_before(self, account_ref: str, game: str, leaf_end: int) -> list[str]:
-        """Return the streams of the last few rounds of an account and game that were gone on with before a leaf, the last one first."""
+        """Return the streams of the last few rounds of an account and game that were settled before a leaf, the last one first."""
         with self._reading() as cursor:
             found = cursor.execute(self.reads["before"], (min(leaf_end, LEAF_END), account_ref, game, _ROUNDS_BEFORE)).fetchall()
         return list(dict.fromkeys(row[0] for row in found))

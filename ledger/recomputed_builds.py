@@ -1,15 +1,13 @@
 """Registered builds as their events make them, for the check of a whole ledger: each round by one that was registered before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engines.manifest import manifest_fingerprint
+from ledger.faults import EventFault
 from ledger.store import LEDGER_STREAM
 
 __all__ = ["RecomputedBuilds"]
-
-# code, what, want, got
-EventFault = tuple[str, str, str, str]
 
 
 class RecomputedBuilds:
@@ -31,8 +29,9 @@ class RecomputedBuilds:
             yield "build_twice", f"registration of a build of {game}", "one for each build", f"another of {fingerprint}"
         self._fingerprints[game].add(fingerprint)
 
-    def check_round(self, values: dict[str, Any]) -> Iterator[EventFault]:
-        """Yield where a `round_opened` names a build of its game that was not registered before it."""
-        if self._fingerprints and values["engine_fingerprint"] not in self._fingerprints.get(values["game"], ()):
-            game, found = values["game"], values["engine_fingerprint"] or "none"
-            yield "build_unapproved", "engine fingerprint of round_opened", f"a build of {game} registered before the round", found
+    def round_faults(self, game: str, fingerprint: str) -> Sequence[EventFault]:
+        """Return what is wrong where a `round_opened` names a build of its game that was not registered before it."""
+        if not self._fingerprints or fingerprint in self._fingerprints.get(game, ()):
+            return ()
+        found = fingerprint or "none"
+        return [("build_unapproved", "engine fingerprint of round_opened", f"a build of {game} registered before the round", found)]

@@ -11,16 +11,26 @@ from typing import Any, NamedTuple
 from eventsourcing.persistence import StoredEvent
 
 from engines.game import EventBytes
-from ledger.errors import AccountExists, AccountUnknown, EpochEnded, FundsShort, RoundInPlay, RoundNotOpen, RoundUnknown, VersionConflict
+from ledger.errors import (
+    AccountExists,
+    AccountUnknown,
+    EpochEnded,
+    FundsShort,
+    LedgerMoved,
+    RoundInPlay,
+    RoundNotOpen,
+    RoundUnknown,
+    VersionConflict,
+)
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
-from ledger.money import format_amount
+from ledger.money import amount_text, check_balance
 from ledger.reading import Cursor, Nodes, Reading, Statements, has_states, has_texts, tree_size
 from ledger.references import now_us
 from ledger.states import CREATE_STATES
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
 
-__all__ = ["Recording", "TreeEnd", "WriteStatements", "write_statements"]
+__all__ = ["Recording", "TreeEnd", "WriteStatements", "short_error", "write_statements"]
 
 
 class WriteStatements(NamedTuple):
@@ -58,12 +68,14 @@ _STATEMENTS = WriteStatements(
     select_account="SELECT account_ref, version, currency, balance_minor, round_in_play FROM accounts WHERE account_ref = ?",
     select_account_name="SELECT 1 FROM account_names WHERE name = ?",
     select_account_opening="SELECT account_ref, version, currency, balance_minor, round_in_play, "
-    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND seed_commitment = ? AND is_closed = 0) FROM accounts WHERE account_ref = ?",
+    "(SELECT next_nonce FROM epochs WHERE epoch = ? AND seed_commitment = ? AND is_closed = 0), "
+    f"(SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = '{LEDGER_STREAM}') "
+    "FROM accounts WHERE account_ref = ?",
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
-    select_round="SELECT r.status, r.version, r.account_ref, r.game, a.balance_minor "
+    select_round="SELECT r.status, r.version, r.account_ref, r.game, a.balance_minor, a.currency "
     "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
     select_state="SELECT e.state FROM states s JOIN stored_events e ON e.originator_id = 'round/' || s.round_id "
     "WHERE s.account_ref = ? AND s.game = ? AND e.topic = 'round_settled/1'",
@@ -100,6 +112,7 @@ class _RoundInPlay(NamedTuple):
     account_ref: str
     game: str
     balance_minor: int
+    currency: str
 
 
 class TreeEnd:
@@ -161,11 +174,14 @@ class Recording(Reading):
     def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes], *, texts: Sequence[TextRow] = ()) -> None:
         """Add events to a stream that no table is kept for, and the texts that they name by hash; raises VersionConflict."""
         with self._writing as cursor:
-            if texts and not has_texts(cursor, self.reads):
-                cursor.execute(self.writes.create_texts)
-            for text in texts:
-                cursor.execute(self.writes.insert_text, text)
+            self._write_texts(cursor, texts)
             self._append_checked(cursor, stream, version_first, events)
+
+    def _write_texts(self, cursor: Cursor, texts: Sequence[TextRow]) -> None:
+        if texts and not has_texts(cursor, self.reads):
+            cursor.execute(self.writes.create_texts)
+        for text in texts:
+            cursor.execute(self.writes.insert_text, text)
 
     def _append_checked(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
         # The database refuses a version that is taken; a gap only we see.
@@ -204,12 +220,13 @@ class Recording(Reading):
             self._append(cursor, ACCOUNT_STREAM + account_ref, 1, [event_of(now)], now)
 
     def move_funds(self, account_ref: str, amount_minor: int, event_of: Callable[[int, int], EventBytes]) -> int:
-        """Change a balance and return it; raises AccountUnknown, FundsShort."""
+        """Change a balance and return it; raises AccountUnknown, FundsShort, BalanceTooLarge."""
         with self._writing as cursor:
             account = self._account(cursor, account_ref)
             balance = account.balance_minor + amount_minor
             if balance < 0:
-                raise _short(account, -amount_minor)
+                raise short_error(account, -amount_minor)
+            check_balance(account_ref, balance, account.currency)
             now = self.clock()
             event = event_of(balance, now)
             cursor.execute(self.writes.update_account_funds, (balance, account_ref))
@@ -259,25 +276,27 @@ class Recording(Reading):
 
     def open_round(self, opening: Opening, event_of: Callable[[AccountRow, int, bytes | None, int], EventBytes]) -> OpenedRow:
         """Take the epoch's next nonce, the account's slot and the cost, and record the opening."""
-        round_id, account_ref, game, cost_minor, external_ref, idempotency_key, epoch, seed_commitment, carries_state = opening
+        round_id, account_ref, game, cost_minor, external_ref, idempotency_key = opening[:6]
         with self._writing as cursor:
             if idempotency_key and (repeat := cursor.execute(self.reads["repeat"], (idempotency_key,)).fetchone()):
                 return OpenedRow(repeat[0], repeat[1], True)
-            row = cursor.execute(self.writes.select_account_opening, (epoch, seed_commitment, account_ref)).fetchone()
+            row = cursor.execute(self.writes.select_account_opening, (opening.epoch, opening.seed_commitment, account_ref)).fetchone()
             if row is None:
                 raise AccountUnknown(account_ref)
             account, nonce = AccountRow._make(row[:5]), row[5]
             if account.round_in_play:
                 raise RoundInPlay(account_ref, account.round_in_play)
             if account.balance_minor < cost_minor:
-                raise _short(account, cost_minor)
+                raise short_error(account, cost_minor)
             if nonce is None:
-                raise EpochEnded(epoch)
-            settlement = self._left_state(cursor, account_ref, game) if carries_state else None
+                raise EpochEnded(opening.epoch)
+            if row[6] != opening.ledger_version:
+                raise LedgerMoved
+            settlement = self._left_state(cursor, account_ref, game) if opening.carries_state else None
             now = self.clock()
             event = event_of(account, nonce, settlement, now)
             cursor.execute(self.writes.update_account_opening, (account.balance_minor - cost_minor, round_id, account_ref))
-            cursor.execute(self.writes.update_epoch_nonce, (epoch,))
+            cursor.execute(self.writes.update_epoch_nonce, (opening.epoch,))
             cursor.execute(self.writes.insert_round, (round_id, account_ref, game, external_ref, idempotency_key))
             self._append(cursor, ROUND_STREAM + round_id, 1, [event], now)
         return OpenedRow(round_id, event.data, False)
@@ -319,6 +338,7 @@ class Recording(Reading):
         with self._writing as cursor:
             found = self._round_in_play(cursor, round_id, version_last)
             balance = found.balance_minor + win_minor
+            check_balance(found.account_ref, balance, found.currency)
             now = self.clock()
             events = events_of(balance, now)
             cursor.execute(self.writes.update_account_settling, (balance, found.account_ref))
@@ -331,6 +351,7 @@ class Recording(Reading):
         return int(balance)
 
 
-def _short(account: AccountRow, cost_minor: int) -> FundsShort:
-    cost, balance = (format_amount(minor, account.currency) for minor in (cost_minor, account.balance_minor))
+def short_error(account: AccountRow, cost_minor: int) -> FundsShort:
+    """Return the error that an account cannot pay."""
+    cost, balance = (amount_text(minor, account.currency) for minor in (cost_minor, account.balance_minor))
     return FundsShort(account.account_ref, cost, balance, account.currency)

@@ -23,6 +23,7 @@ from engines.rng import round_key, round_key_commitment
 from engines.rules import GameRules
 from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
 from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
+from ledger.altering import Altering
 from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, Waiting, check_game, check_same_bet, check_terms
 from ledger.choices import Chosen, check_choices, events_of_leg, offered_by, play_out
 from ledger.codec import LedgerMapper, event_bytes, parse_event
@@ -33,6 +34,7 @@ from ledger.errors import (
     EpochEnded,
     KeyMismatch,
     LedgerEmpty,
+    LedgerMoved,
     RoundAmbiguous,
     RoundNotOpen,
     RoundUnknown,
@@ -43,8 +45,8 @@ from ledger.keys import default_keys_dir, load_seed_key
 from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
 from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
-from ledger.profile import Profile, default_profile
-from ledger.recording import Recording
+from ledger.profile import Profile
+from ledger.profile_setting import CurrentProfile
 from ledger.references import RoundIds
 from ledger.sqlite import LedgerFactory
 from ledger.sqlite_schema import check_ledger_file
@@ -77,7 +79,7 @@ class RoundLedger(Application[str]):
     def __init__(self, path: LedgerPlace, keys_dir: Path | None = None, epoch_of: EpochOwner = "writer") -> None:
         self.path = path
         super().__init__(ledger_env(path, is_writable=keys_dir is not None))
-        self.profile: Profile | None = None  # the default one
+        self._profile = CurrentProfile(self.store)
         self._round_ids = RoundIds()
         self._epochs = WriterEpochs(self.store, keys_dir, where=str(path), owner=epoch_of)
         self._is_closed = False
@@ -124,8 +126,8 @@ class RoundLedger(Application[str]):
     def construct_recorder(self) -> ApplicationRecorder:
         """Return the recorder, which is also the store."""
         recorder = super().construct_recorder()
-        assert isinstance(recorder, Recording)
-        self.store: Recording = recorder
+        assert isinstance(recorder, Altering)
+        self.store: Altering = recorder
         return recorder
 
     def close(self) -> None:
@@ -151,12 +153,17 @@ class RoundLedger(Application[str]):
             raise LedgerEmpty(str(self.path))
         return event
 
+    @property
+    def profile(self) -> Profile:
+        """The jurisdiction profile that the next round is opened under; raises as `profile_in_force`."""
+        return self._profile.read()[0]
+
     def open_account(self, name: str, currency: str) -> str:
         """Open an account and return its reference; raises AccountExists, CurrencyUnknown, TextInvalid."""
         return open_account(self.store, name, currency)
 
     def move_funds(self, account_ref: str, amount_minor: int, reason: FundsReason = "deposit") -> int:
-        """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort."""
+        """Add to or, below 0, take from a balance and return the new one; raises AccountUnknown, FundsShort, BalanceTooLarge."""
         return move_funds(self.store, account_ref, amount_minor, reason)
 
     def account(self, account: str) -> AccountRow:
@@ -173,11 +180,14 @@ class RoundLedger(Application[str]):
         bet = Bet(account_ref, game.rules.game, mode, bet_minor, **terms)
         check_terms(bet)
         while True:
-            draft = Draft(bet, game, self._epochs.current(account_ref), self.profile or default_profile())
+            draft = Draft(bet, game, self._epochs.current(account_ref), *self._profile.read())
             try:
                 row = self.store.open_round(draft.opening(self._round_ids.next()), draft.event_of)
             except EpochEnded:
                 self._epochs.forget(draft.epoch)
+                continue
+            except LedgerMoved:
+                self._profile.forget()
                 continue
             if not row.is_repeat:
                 assert draft.event is not None
@@ -210,8 +220,8 @@ class RoundLedger(Application[str]):
     ) -> RoundSettled:
         """Record the outcome, its choices and `round_settled` in one transaction and one append, credit the win, free the slot.
 
-        session_ref and channel: of the choices. Raises RoundUnknown, RoundNotOpen, and VersionConflict where somebody else has gone on
-        with the round.
+        session_ref and channel: of the choices. Raises RoundUnknown, RoundNotOpen, VersionConflict where somebody else has gone on
+        with the round, and BalanceTooLarge, upon which the round is still in play.
         """
         outcome_digest = hashlib.sha256(append_form([data for _, data in outcome.events])).hexdigest()
         settled: RoundSettled | None = None

@@ -15,9 +15,10 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQ
 from eventsourcing.utils import Environment
 
 from engines.game import EventBytes
+from ledger.altering import Altering
 from ledger.errors import LedgerLocked, LedgerReadOnly
 from ledger.reading import Cursor, Statements
-from ledger.recording import Recording, write_statements
+from ledger.recording import write_statements
 from ledger.sqlite_reading import DIALECT
 from ledger.sqlite_schema import BUSY_SECONDS, commit_error, ledger_error
 
@@ -61,6 +62,7 @@ class _LedgerPool(SQLiteConnectionPool):
             connection.execute("PRAGMA journal_mode=WAL").close()
             connection.execute("PRAGMA synchronous=FULL").close()
             connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}").close()
+            connection.execute("PRAGMA secure_delete=ON").close()  # what is erased is overwritten; events are never deleted
 
 
 class LedgerFactory(SQLiteFactory):
@@ -145,7 +147,7 @@ class _Writing:
             cursor.execute("ROLLBACK")
 
 
-class LedgerRecorder(Recording, SQLiteApplicationRecorder):
+class LedgerRecorder(Altering, SQLiteApplicationRecorder):
     """Records events with their leaves and nodes, and the tables beside them, in one transaction."""
 
     dialect = DIALECT

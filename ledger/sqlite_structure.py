@@ -178,10 +178,9 @@ class FileStructure:
 
     def definition_faults(self) -> Iterator[Fault]:
         """Yield what is otherwise than in a new ledger and puts all that is read in doubt."""
-        kept = self._connection.text_factory
-        self.allow_any_text(is_allowed=True)
+        is_allowed = self.allow_any_text(is_allowed=True)
         faults = list(_definition_faults(self._connection))
-        self._connection.text_factory = kept
+        self.allow_any_text(is_allowed=is_allowed)
         return iter(faults)
 
     def type_faults(self, table: str) -> Iterator[Fault]:
@@ -192,9 +191,14 @@ class FileStructure:
         """Yield what was begun, waiting for its end."""
         return self._pages.faults() if self._pages is not None else iter(())
 
-    def allow_any_text(self, *, is_allowed: bool) -> None:
-        """Have text that is no UTF-8 read as if it were, or refused by UnicodeDecodeError or OperationalError, which is faster."""
+    def allow_any_text(self, *, is_allowed: bool) -> bool:
+        """Have text that is no UTF-8 read as if it were, or refused by UnicodeDecodeError or OperationalError, which is faster.
+
+        Returns what was before.
+        """
+        was_allowed = self._connection.text_factory is _lenient_text
         self._connection.text_factory = _lenient_text if is_allowed else str
+        return was_allowed
 
     def close(self) -> None:
         """Let go of what has not ended."""

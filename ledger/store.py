@@ -120,7 +120,10 @@ class TextRow(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What opening a round asks of the store; the epoch is the one of this number and this commitment."""
+    """What opening a round asks of the store; the epoch is the one of this number and this commitment.
+
+    ledger_version: of the stream `ledger` when the profile in force was read from it.
+    """
 
     round_id: str
     account_ref: str
@@ -130,6 +133,7 @@ class Opening(NamedTuple):
     idempotency_key: str
     epoch: int
     seed_commitment: str
+    ledger_version: int
     carries_state: bool = False  # whether the game carries one from round to round
 
 
@@ -155,7 +159,7 @@ class Store(Protocol):
     def move_funds(self, account_ref: str, amount_minor: int, event_of: Callable[[int, int], EventBytes]) -> int:
         """Change a balance and return it; `event_of` is called with the new balance and the time.
 
-        Raises AccountUnknown, and FundsShort where the balance would fall below 0.
+        Raises AccountUnknown, and FundsShort or BalanceTooLarge where the balance would fall below 0 or pass 2^53 - 1.
         """
 
     def start_epoch(self, seed_commitment: str, sealed_seed: bytes, writer_ref: str, event_of: Callable[[int, int], EventBytes]) -> int:
@@ -178,7 +182,8 @@ class Store(Protocol):
 
         `event_of` is called with the account, the nonce, the settlement that left the game's state, None where none did, and the time.
         Under an idempotency key that is there already, nothing is taken and the row of that round is returned.
-        Raises AccountUnknown, RoundInPlay, FundsShort, and EpochEnded where the epoch was closed or is not there.
+        Raises AccountUnknown, RoundInPlay, FundsShort, EpochEnded where the epoch was closed or is not there, and LedgerMoved
+        where the stream `ledger` has another version.
         """
 
     def leave_round(self, round_id: str, version_last: int, events_of: Callable[[int], Sequence[EventBytes]]) -> None:
@@ -199,7 +204,8 @@ class Store(Protocol):
         """Add a round's last events behind version `version_last`, credit the win, free the slot and return the balance.
 
         `events_of` is called with the new balance and the time. Where the round leaves a state, it is noted to have left the
-        account's last one of its game. Raises RoundUnknown, RoundNotOpen, VersionConflict.
+        account's last one of its game. Raises RoundUnknown, RoundNotOpen, VersionConflict, or BalanceTooLarge, upon which the
+        round is still in play.
         """
 
     def account(self, account_ref: str) -> AccountRow | None:
@@ -233,7 +239,7 @@ class Store(Protocol):
         """Return the names of the streams that start with `prefix`, sorted."""
 
     def streams_before(self, account_ref: str, game: str, leaf_end: int) -> list[str]:
-        """Return the streams of the last few rounds of an account and game that were gone on with before a leaf, the last one first."""
+        """Return the streams of the last few rounds of an account and game that were settled before a leaf, the last one first."""
 
     def stream_events(self, stream: str) -> list[EventRow]:
         """Return the events of a stream in order."""

@@ -5,111 +5,58 @@ that no stretch passes in which that would find a fault of place, form, hash or 
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
+from operator import sub
 from typing import Any, NamedTuple
 
-import orjson
-
-from engines.canonical import STRICT, is_plain, strict_values
-from engines.game_events import GAME_EVENTS
-from ledger.lifecycle_events import LIFECYCLE_EVENTS
-from ledger.recomputed import have_their_fields
+from ledger.event_forms import FOLDED, KINDS, EventForms
 from ledger.table_rows import RowCursor, TableRows, text_rows
 
-__all__ = [
-    "FOLDED",
-    "KINDS",
-    "STRETCH_LEAVES",
-    "StoredNodes",
-    "Stretch",
-    "agreeing_values",
-    "clean_stretch",
-    "clean_stretches",
-    "folded_events",
-]
+__all__ = ["STRETCH_LEAVES", "StoredNodes", "Stretch", "clean_stretch", "clean_stretches"]
 
-KINDS = {f"{kind}/1": kind for kind in (*GAME_EVENTS, *LIFECYCLE_EVENTS)}
 STRETCH_LEAVES = 64  # a power of two, so that a stretch is a whole subtree; so few that its rows stay in the processor's cache
 STRETCH_EVENTS_MAX = 250_000  # far more than so many appends have; a leaf that claims more is looked at by itself
-_LIFECYCLE = frozenset(f"{kind}/1" for kind in LIFECYCLE_EVENTS)
-_OFFERED = "choice_offered/1"
-FOLDED = _LIFECYCLE | {_OFFERED}  # topics of events that something follows from
 _LEAF_TYPES = [{int}, {str}, {int}, {int}, {int}, {bytes}]
-_KNOWN_BYTES_MAX = 200
-_KNOWN_MAX = 4096
-_LEAF, _NUMBERS = b"\x00leaf/1", struct.Struct(">3Q").pack
-_LENGTHS = [length.to_bytes(4, "big") for length in range(4096)]
+_LEAF = b"\x00leaf/1"
 
 
 class Stretch(NamedTuple):
     """Leaves in whose bytes nothing is wrong; what their events say has still to be followed.
 
-    leaves: rows of the table, columns as of `LeafRow`. ends: for each, the place after its last event.
-    folded: place and values of each event that something follows from. peaks: of the tree over these leaves alone.
-    number_first, number_last: of the rows of its events, between which no other row stands.
+    streams, firsts, lasts, hashes: columns of the leaves, as of `LeafRow`. ends: for each, the place after its last event.
+    folded: place, kind and values, as of `event_forms.taken_values`, of each event that something follows from.
+    peaks: of the tree over these leaves alone. number_first, number_last: of the rows of its events, between which no other
+    row stands.
     """
 
-    leaves: list[Any]
+    streams: Sequence[str]
+    firsts: Sequence[int]
+    lasts: Sequence[int]
+    hashes: Sequence[bytes]
     ends: list[int]
-    folded: list[tuple[int, dict[str, Any]]]
+    folded: list[tuple[int, str, Any]]
     peaks: list[bytes]
     number_first: int
     number_last: int
 
 
-def agreeing_values(topic: str, data: bytes) -> dict[str, Any] | None:
-    """Return the values of an event of a known kind in canonical form whose kind and version are its topic's, else None."""
-    values = strict_values(data)
-    return values if values is not None and _is_agreeing(topic, values) else None
-
-
-def _is_agreeing(topic: str, values: dict[str, Any]) -> bool:
-    kind, version = values.get("kind"), values.get("v")
-    return kind is not None and KINDS.get(topic) == kind and version == 1 and version is not True
-
-
-def folded_events(
-    versions: Sequence[int], topics: Sequence[str], datas: Sequence[bytes], known: dict[bytes, str]
-) -> list[tuple[int, dict[str, Any]]] | None:
-    """Return place and values of the events that something follows from; None where the form of any event is wrong.
-
-    Something follows from lifecycle events, from a choice that is offered and from whatever a stream begins with. What
-    `agreeing_values` and `has_its_fields` say of one event is said here of many. known: short events that were right before, which
-    come again byte for byte.
-    """
-    if len(known) > _KNOWN_MAX:
-        known.clear()
-    by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in _LIFECYCLE.intersection(topics)}
-    folded: list[tuple[int, dict[str, Any]]] = []
-    others: list[bytes] = []
-    met: dict[bytes, str] = {}
-    loads, dumps, kinds = orjson.loads, orjson.dumps, KINDS.get
-    try:
-        for place, (topic, data) in enumerate(zip(topics, datas, strict=True)):
-            is_short = len(data) <= _KNOWN_BYTES_MAX
-            if is_short and known.get(data) == topic and versions[place] != 1:
-                continue
-            values = loads(data)
-            if dumps(values, option=STRICT) != data or values["kind"] != kinds(topic) or values["v"] != 1 or values["v"] is True:
-                return None
-            if topic in by_topic:
-                by_topic[topic].append(values)
-                folded.append((place, values))
-                continue
-            others.append(data)
-            is_folded = topic == _OFFERED or versions[place] == 1
-            if is_short and not is_folded:
-                met[data] = topic
-            if is_folded:
-                folded.append((place, values))
-    except (KeyError, TypeError, ValueError):
+def folded_events(forms: EventForms, topics: Sequence[str], datas: Sequence[bytes]) -> list[tuple[int, str, Any]] | None:
+    """Return place, kind and what is taken of the events that something follows from; None where the form of any event is wrong."""
+    by_topic: dict[str, list[bytes]] = {topic: [] for topic in set(topics)}
+    if not by_topic.keys() <= KINDS.keys():
         return None
-    if not is_plain(b"".join(others)) and None in map(strict_values, others):
-        return None
-    known.update(met)
-    return folded if all(map(have_their_fields, by_topic.values())) else None
+    for topic, data in zip(topics, datas, strict=True):
+        by_topic[topic].append(data)
+    taken = {}
+    for topic, events in by_topic.items():
+        values = forms.taken(topic, events if topic in FOLDED else set(events))
+        if values is None:
+            return None
+        taken[topic] = iter(values)
+    return [(place, FOLDED[topic], next(taken[topic])) for place, topic in enumerate(topics) if topic in FOLDED]
 
 
 class StoredNodes:
@@ -129,18 +76,17 @@ class StoredNodes:
 def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None) -> Iterator[Stretch]:
     """Yield the stretches of the leaves from `first`, a multiple of STRETCH_LEAVES, to before `leaf_end`, while they are clean."""
     rows = rows.as_stored()
-    leaves, nodes = rows.leaves(first or None), StoredNodes(rows, first)
+    leaves, nodes, forms = rows.leaves(first or None), StoredNodes(rows, first), EventForms()
     events = None if first else rows.events()
-    known: dict[bytes, str] = {}
     while (leaf_end is None or first < leaf_end) and (page := text_rows(leaves, STRETCH_LEAVES)):
         if not _are_typed(page):
             return
-        counts = [version_last - version_first + 1 for _, _, version_first, version_last, _, _ in page]
-        if min(counts) < 1 or sum(counts) > STRETCH_EVENTS_MAX:
+        event_count = sum(version_last - version_first + 1 for _, _, version_first, version_last, _, _ in page)
+        if event_count > STRETCH_EVENTS_MAX:
             return
         if events is None:
             events = rows.events_from(page[0][1], page[0][2])
-        stretch = clean_stretch(first, page, text_rows(events, sum(counts)) or (), known, nodes)
+        stretch = clean_stretch(first, page, text_rows(events, event_count) or (), forms, nodes)
         if stretch is None:
             return
         yield stretch
@@ -153,39 +99,38 @@ def _are_typed(leaves: list[Any]) -> bool:
 
 
 def clean_stretch(
-    first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], known: dict[bytes, str], nodes: StoredNodes
+    first: int, leaves: list[Any], events: Sequence[tuple[Any, ...]], forms: EventForms, nodes: StoredNodes
 ) -> Stretch | None:
     """Return the stretch of the leaves from index `first` on, None where its events, in the order of their rows, are not theirs.
 
-    events: number, stream, version, topic and bytes of as many rows as the leaves cover. known: as of `folded_events`.
-    Compared are the order of leaves and rows, the form of every event, the hash of every leaf, and the nodes that need no
-    leaf before these; versions are those that the leaves say, be they right or not.
+    events: number, stream, version, topic and bytes of as many rows as the leaves cover. Compared are the order of leaves and
+    rows, the form of every event, the hash of every leaf, and the nodes that need no leaf before these; versions are those that
+    the leaves say, be they right or not.
     """
-    streams: list[str] = []
-    versions: list[int] = []
-    ends: list[int] = []
-    for leaf_index, (index, stream, version_first, version_last, _, _) in enumerate(leaves, first):
-        if index != leaf_index:
-            return None
-        streams += [stream] * (version_last - version_first + 1)
-        versions += range(version_first, version_last + 1)
-        ends.append(len(streams))
-    if len(events) != len(streams):
+    indexes, streams, firsts, lasts, times, stored_hashes = zip(*leaves, strict=True)
+    afters = [last + 1 for last in lasts]
+    counts = list(map(sub, afters, firsts))
+    if indexes != tuple(range(first, first + len(leaves))) or min(counts) < 1 or min(firsts) < 1 or len(events) != sum(counts):
         return None
-    numbers, found_streams, found_versions, topics, datas = zip(*events, strict=True)
-    if list(found_versions) != versions or list(found_streams) != streams or set(map(type, datas)) != {bytes}:
+    numbers, found_streams, versions, topics, datas = zip(*events, strict=True)
+    if tuple(chain.from_iterable(map(repeat, streams, counts))) != found_streams:
         return None
-    folded = folded_events(versions, topics, datas, known)
+    if tuple(chain.from_iterable(map(range, firsts, afters))) != versions:
+        return None
+    ends = list(accumulate(counts))
+    if not FOLDED.keys() >= {topics[end - count] for end, count, version in zip(ends, counts, firsts, strict=True) if version == 1}:
+        return None  # something follows from whatever a stream begins with
+    folded = folded_events(forms, topics, datas)
     if folded is None:
         return None
     try:
-        hashes = _leaf_hashes(leaves, ends, datas)
+        hashes = _leaf_hashes(zip(streams, firsts, lasts, times, strict=True), ends, datas)
     except (OverflowError, UnicodeEncodeError, struct.error):
         return None  # a negative number, a name too long
-    if hashes != [leaf[5] for leaf in leaves]:
+    if hashes != list(stored_hashes):
         return None
     peaks = _stored_peaks(first, hashes, nodes)
-    return Stretch(leaves, ends, folded, peaks, numbers[0], numbers[-1]) if peaks is not None else None
+    return Stretch(streams, firsts, lasts, hashes, ends, folded, peaks, numbers[0], numbers[-1]) if peaks is not None else None
 
 
 def _stored_peaks(first: int, leaves: list[bytes], nodes: StoredNodes) -> list[bytes] | None:
@@ -203,21 +148,32 @@ def _stored_peaks(first: int, leaves: list[bytes], nodes: StoredNodes) -> list[b
             return None
 
 
-def _leaf_hashes(leaves: list[Any], ends: Sequence[int], datas: Sequence[bytes]) -> list[bytes]:
-    """Return the hashes of the leaves (`record/1`, items 3 and 4), each append digest over a slice of one run of bytes."""
-    lengths = list(map(len, datas))
+class _Prefixes(dict[int, bytes]):
+    """The length of an event's bytes as it stands before them (`record/1`, item 3), by the length."""
+
+    def __missing__(self, length: int) -> bytes:
+        return self.setdefault(length, length.to_bytes(4, "big"))
+
+
+_prefix = _Prefixes().__getitem__
+
+
+@cache
+def _leaf_packer(name_length: int) -> Callable[..., bytes]:
+    """Return what packs the bytes of a leaf (`record/1`, item 4) whose stream has a name of so many bytes."""
+    return struct.Struct(f">{len(_LEAF)}sH{name_length}s3Q32s").pack
+
+
+def _leaf_hashes(leaves: Iterable[tuple[str, int, int, int]], ends: list[int], datas: Sequence[bytes]) -> list[bytes]:
+    """Return the hashes of leaves (`record/1`, items 3 and 4): of each its stream, versions and time, and the place after its events."""
     form: list[bytes] = [b""] * (2 * len(datas))
+    form[0::2] = map(_prefix, map(len, datas))
     form[1::2] = datas
-    form[0::2] = [_LENGTHS[length] if length < len(_LENGTHS) else length.to_bytes(4, "big") for length in lengths]
-    joined = memoryview(b"".join(form))
-    places = [0, *accumulate(lengths)]
+    join = b"".join
+    digests = [sha256(join(form[2 * start : 2 * end])).digest() for start, end in zip((0, *ends), ends, strict=False)]
     hashes = []
-    start = 0
-    for (_, stream, version_first, version_last, recorded_at_us, _), end in zip(leaves, ends, strict=True):
-        stop = places[end] + 4 * end
+    for (stream, version_first, version_last, recorded_at_us), digest in zip(leaves, digests, strict=True):
         name = stream.encode()
-        numbers = _NUMBERS(version_first, version_last, recorded_at_us)
-        leaf = b"".join((_LEAF, len(name).to_bytes(2, "big"), name, numbers, sha256(joined[start:stop]).digest()))
+        leaf = _leaf_packer(len(name))(_LEAF, len(name), name, version_first, version_last, recorded_at_us, digest)
         hashes.append(sha256(leaf).digest())
-        start = stop
     return hashes

@@ -15,6 +15,7 @@ from ledger.reading import Dialect
 from ledger.sqlite_reading import DIALECT
 from ledger.sqlite_schema import check_ledger_file, ledger_error, ledger_uri
 from ledger.sqlite_structure import FileStructure
+from ledger.store import RoundRow
 
 __all__ = ["PAGE_ROWS", "NumberedRow", "Read", "RowCursor", "Structure", "TableRows", "rows_in_pages", "table_rows", "text_rows"]
 
@@ -60,8 +61,8 @@ class Structure(Protocol):
     def last_faults(self) -> Iterator[Fault]:
         """Yield what was begun, waiting for its end."""
 
-    def allow_any_text(self, *, is_allowed: bool) -> None:
-        """Have text that is no UTF-8 read as if it were, or refused."""
+    def allow_any_text(self, *, is_allowed: bool) -> bool:
+        """Have text that is no UTF-8 read as if it were, or refused; return what was before."""
 
     def close(self) -> None:
         """Let go of what has not ended."""
@@ -99,6 +100,7 @@ class TableRows:
             f"leaf_index, {text('stream')}, {integer('version_first')}, {integer('version_last')}, "
             f"{integer('recorded_at_us')}, {data('leaf_hash')}"
         )
+        self._leaf_last = integer("version_last")
         self._node = f"{integer('node_index')}, {data('node_hash')}"
         self._epoch = (
             f"{integer('epoch')}, {text('seed_commitment')}, {data('sealed_seed')}, {text('writer_ref')}, "
@@ -174,6 +176,16 @@ class TableRows:
         """Return the highest version of a stream, 0 where it has no event."""
         return int(self._value(self._version_last, stream))
 
+    def settled_version(self, stream: str, leaf_index: int) -> int:
+        """Return the version that the stream of a round settled before a leaf has come to there, 0 where none was."""
+        if "\0" in stream:  # which no ledger holds, and not every database takes
+            return 0
+        select = (
+            f"SELECT {self._leaf_last} FROM leaves WHERE stream = ? AND leaf_index < ? AND EXISTS (SELECT 1 FROM stored_events WHERE "
+            "originator_id = stream AND originator_version <= version_last AND topic = 'round_settled/1') ORDER BY leaf_index DESC LIMIT 1"
+        )
+        return int(self._value(select, stream, leaf_index) or 0)
+
     def is_covered(self, stream: str, version: int) -> bool:
         """Return whether some leaf covers a version of a stream."""
         select = "SELECT 1 FROM leaves WHERE stream = ? AND version_first <= ? AND version_last >= ?"
@@ -193,6 +205,20 @@ class TableRows:
             return iter(())
         columns = ", ".join(map(self._text, ("account_ref", "game", "round_id")))
         return rows_in_pages(self._all(f"SELECT {columns} FROM states ORDER BY 1, 2"))
+
+    def round_count(self) -> int:
+        """Return the number of rows of rounds."""
+        return int(self._value("SELECT count(*) FROM rounds"))
+
+    def rounds_of(self, round_ids: Sequence[str]) -> list[Any] | None:
+        """Return the rows of some rounds as they are stored, in any order; None where a text among them is no UTF-8."""
+        is_allowed = self.structure.allow_any_text(is_allowed=False)
+        ids = ", ".join("?" * len(round_ids))
+        statement = f"SELECT {', '.join(RoundRow._fields)} FROM rounds WHERE round_id IN ({ids})"
+        try:
+            return text_rows(self._read_one(statement.replace("?", self._dialect.mark), round_ids), len(round_ids))
+        finally:
+            self.structure.allow_any_text(is_allowed=is_allowed)
 
     def rounds(self) -> RowCursor:
         """Return id, account, game, both references, status and version of all rounds, sorted by id."""

@@ -34,9 +34,7 @@ RulesFor = Callable[[str, str, str], GameRules]
 ROUND_PREFIX = "round/"
 ACCOUNT_PREFIX = "account/"
 # Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
-KINDS_PASSED_OVER = frozenset(
-    {"round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked", "correction_recorded"}
-)
+KINDS_PASSED_OVER = frozenset({"round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked"})
 # A value of the right type outside its range: the event can still be walked.
 VALUE_ERRORS = frozenset(
     {"greater_than_equal", "less_than_equal", "literal_error", "string_pattern_mismatch", "string_too_long", "extra_forbidden"}

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from engines.canonical import CanonicalFormError
 from engines.game import Draw, EventBytes, Game
 from engines.registry import game_of_rules
 from engines.rng import RandomStreamError, round_key_commitment
 from engines.rules import GameRules
 from ledger.codec import is_game_topic
-from ledger.errors import TreeBroken
+from ledger.errors import TopicMismatch, TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
@@ -17,6 +18,8 @@ from ledger.store import ACCOUNT_STREAM, LEAF_END, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
+from replay.own_stream import OwnStream
+from replay.profile_check import ProfilesInForce
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
@@ -76,7 +79,8 @@ class Verifier:
         self._is_compiled = is_compiled
         self._is_account_followed = is_account_followed
         self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path), round_keys)
-        self._builds = RegisteredBuilds(ledger)
+        own_stream = OwnStream(ledger)
+        self._builds, self._profiles = RegisteredBuilds(own_stream), ProfilesInForce(own_stream)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
@@ -122,11 +126,15 @@ class Verifier:
         else:
             opened_leaf = record.appends[0].leaf_index if record.appends else -1
             build_findings = self._builds.check(opened, opened_leaf)
+            profile_findings = self._profiles.check(opened, opened_leaf, self._rules_of(opened))
+            if profile_findings and checks["totals"].result != "fail":
+                checks["totals"] = Check("totals", "fail", profile_findings[0].message)
             seed = self._seeds.check(record.round_id, opened, opened_leaf, is_epoch_followed=self._anchors is None)
             checks["seed"] = seed.check
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
-            findings = record_findings + build_findings + seed.findings + weighed
+            findings = record_findings + build_findings + profile_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
+            notes += _correction_notes(record)
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree
@@ -175,6 +183,12 @@ class Verifier:
         game = self._game(self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash))
         return game, key, verification.terms._replace(mode=opened.mode, bet_minor=opened.bet_minor)
 
+    def _rules_of(self, opened: RoundOpened) -> GameRules | None:
+        try:
+            return self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
+        except LookupError:
+            return None
+
     def _game(self, rules: GameRules) -> Game:
         if rules.rules_hash not in self._games:
             game = game_of_rules(rules)
@@ -190,7 +204,8 @@ class Verifier:
         account = self._ledger.store.round(record.round_id)
         if account is None:
             return True
-        first, last = record.appends[0].leaf_index, record.appends[-1].leaf_index
+        ends = [row.version for row in record.events if row.topic.startswith("round_settled/")] or [record.appends[-1].version_last]
+        first, last = (_leaf_of(record, version) for version in (1, ends[-1]))  # a correction may come later
         appends = self._ledger.store.stream_appends(ACCOUNT_STREAM + account.account_ref)
         return not any(first < append.leaf_index < last for append in appends)
 
@@ -228,6 +243,10 @@ class Verifier:
         return Check("replay", "pass", detail), weighed, game.fingerprint
 
 
+def _leaf_of(record: RoundRecord, version: int) -> int:
+    return next((append.leaf_index for append in record.appends if append.version_first <= version <= append.version_last), -1)
+
+
 def _record_check(record: RoundRecord, findings: Sequence[Finding], comparison: Comparison) -> Check:
     if findings:
         return Check("record", "fail", findings[0].message)
@@ -247,6 +266,19 @@ def _notes(opened: RoundOpened, fingerprint: str, rulebook: Rulebook, *, is_reru
     if rulebook.is_from_file(opened.game):
         notes.append(f"rules from a file outside the registry, hash {opened.rules_hash}")
     return notes
+
+
+def _correction_notes(record: RoundRecord) -> list[str]:
+    """Return a line for each correction behind a round's end: the verdict is on what was recorded before it."""
+    if not any(row.topic == "correction_recorded/1" for row in record.events):
+        return []
+    from ledger.corrections import corrections_in
+
+    try:
+        found = corrections_in(record.events)
+    except (CanonicalFormError, TopicMismatch):  # which the record's check says
+        return []
+    return [f"corrected since: {each.element} {each.before} -> {each.after} (alteration {each.alteration_id[:16]}…)" for each in found]
 
 
 def _missing(record: RoundRecord, comparison: Comparison) -> Verification:

@@ -18,11 +18,17 @@ from ledger.bets import Waiting
 from ledger.checkpoint import load_checkpoint
 from ledger.checkpoints import rotate_log_key, sign_tree
 from ledger.copying import copy_ledger
+from ledger.corrections import correct_balance, correct_round
 from ledger.disclosure import epoch_states, epochs_in_play, release_key, reveal_seed, rotate_epochs
 from ledger.errors import RoundInPlay
+from ledger.forgetting import forget_account
 from ledger.history import build, compare
+from ledger.incidents import record_incident
+from ledger.profile import shipped_profile, shipped_profiles
+from ledger.profile_setting import profile_in_force, set_profile
 from ledger.rounds import RoundLedger
 from replay.anchors import load_anchors
+from tests.contracts.alterations_contract import TWO, report_of
 from tests.ledger_files import rows
 from tests.traced import audit_command
 from tests.whole import everything_wrong
@@ -63,6 +69,9 @@ class Life:
             (self.leave_open, 7),
             (self.leave_waiting, 4),
             (self.move_funds, 8),
+            (self.correct, 4),
+            (self.set_profile, 2),
+            (self.forget, 1),
             (self.open_account, 4),
             (self.rotate, 4),
             (self.reveal, 4),
@@ -151,6 +160,30 @@ class Life:
                 self.counts["waiting"] += 1
                 self.die()
                 return
+
+    def correct(self) -> None:
+        """Say what a settled round and a balance should have been, and by an incident why."""
+        ref, store = self._account(), self.ledger.store
+        settled = [round_id for round_id in store.rounds_of(ref) if store.round(round_id).status == "settled"]  # type: ignore[union-attr]
+        if settled:
+            round_id = self.chance.choice(settled)
+            incident = record_incident(self.ledger, report_of([round_id]), *TWO)
+            after = f"web {self.chance.random()}"
+            correct_round(self.ledger, round_id, "round_opened.channel", after, "why", *TWO, incident=incident.incident_id)
+        correct_balance(self.ledger, ref, self.chance.randint(1, 999), "why", *TWO)
+
+    def set_profile(self) -> None:
+        """Have another of the profiles that come with the program govern what is played from here on."""
+        in_force = profile_in_force(self.ledger.store).profile.id
+        profile = shipped_profile(self.chance.choice([each for each in shipped_profiles() if each != in_force]))
+        assert profile is not None
+        set_profile(self.ledger.store, profile, *TWO)
+
+    def forget(self) -> None:
+        """Erase the personal data of an account that has no round in play, where another one is left."""
+        refs = [ref for (ref,) in rows(self.path, "SELECT account_ref FROM account_names WHERE name LIKE 'player %' ORDER BY name")]
+        if len(refs) > 1 and not self.ledger.round_in_play(refs[0]):
+            forget_account(self.ledger, refs[0], *TWO)
 
     def die(self) -> None:
         """End as a killed process does, the epoch open; and come back."""

@@ -164,9 +164,9 @@ def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, byte
         bodies = [json.loads(state) for _, _, state in events]
         if stream.startswith("account/"):
             ref = bodies[0]["account_ref"]
-            balances[ref] = balances.get(ref, 0) + sum(body["amount_minor"] for body in bodies[1:])
+            balances[ref] = balances.get(ref, 0) + sum(body.get("amount_minor", 0) for body in bodies[1:])
         if stream.startswith("round/"):
-            opened, last = bodies[0], bodies[-1]
+            opened, last = bodies[0], [body for body in bodies if body["kind"] != "correction_recorded"][-1]
             nonces[opened["epoch"]] = nonces.get(opened["epoch"], 0) + 1
             is_settled = last["kind"] == "round_settled"
             win = last["total_win_minor"] if is_settled else 0

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit_reports.options import JsonOption, KeysOption, LedgerOption, keys_folder, named_ledger
+from audit_reports.options import ApprovedByOption, ByOption, JsonOption, KeysOption, LedgerOption, keys_folder, named_ledger
 from audit_reports.output import note, print_json, print_line, table, time_text
 
 if TYPE_CHECKING:
-    from ledger.rounds import RoundLedger
     from replay.self_check import CheckedBuild, SelfCheck
-    from replay.verdict import Finding
 
 __all__ = ["register"]
 
 EXIT_FINDINGS = 3
-ALTERED = "(altered)"
 _FINGERPRINT_SHOWN = 16
 
 
@@ -30,8 +27,8 @@ def register(app: typer.Typer) -> None:
 
 
 def register_installed(
-    by: Annotated[str, typer.Option("--by", help="Name of who registers; kept beside the record, in it by salted hash.")],
-    approved_by: Annotated[str, typer.Option("--approved-by", help="Name of another person, who approves.")],
+    by: ByOption,
+    approved_by: ApprovedByOption,
     games: Annotated[list[str] | None, typer.Option("--game", help="Id of a game, once for each; all unless named.")] = None,
     ledger: LedgerOption = "ledger.db",
     keys: KeysOption = "",
@@ -69,14 +66,17 @@ def list_builds(ledger: LedgerOption = "ledger.db", as_json: JsonOption = False)
 
     Example: audit builds list
     """
+    from audit_reports.recorded_texts import RecordedTexts
     from ledger.rounds import RoundLedger
     from replay.self_check import check_installed
 
     opened = RoundLedger.open_for_reading(named_ledger(ledger))
     try:
         checked = check_installed(opened)
-        names = _names(opened, checked)
-        checked.findings.extend(_altered_names(checked, names))
+        texts = RecordedTexts(opened.store)
+        hashes = [text_hash for each in checked.registered for text_hash in (each.event.registered_by_hash, each.event.approved_by_hash)]
+        names = {text_hash: texts(text_hash) for text_hash in hashes}
+        checked.findings.extend(texts.findings("a registration"))
     finally:
         opened.close()
     if as_json:
@@ -85,35 +85,6 @@ def list_builds(ledger: LedgerOption = "ledger.db", as_json: JsonOption = False)
         for line in _lines(checked, names):
             print_line(line)
     sys.exit(EXIT_FINDINGS if checked.findings else 0)
-
-
-def _names(ledger: "RoundLedger", checked: "SelfCheck") -> dict[str, str]:
-    """Return the names that the registrations hold by hash; one that was erased, altered or may not be read is in brackets."""
-    from ledger.postgres_errors import LedgerForbidden
-    from ledger.texts import is_own_text
-
-    names = {}
-    for build in checked.registered:
-        for text_hash in (build.event.registered_by_hash, build.event.approved_by_hash):
-            try:
-                row = ledger.store.text(text_hash)
-            except LedgerForbidden:
-                names[text_hash] = "(not shown)"
-                continue
-            names[text_hash] = "(erased)" if row is None else row.content if is_own_text(row) else ALTERED
-    return names
-
-
-def _altered_names(checked: "SelfCheck", names: dict[str, str]) -> Iterator["Finding"]:
-    """Yield a finding for each name that is not the one whose hash is recorded; one that was erased is none."""
-    from replay.verdict import Finding
-
-    hashes = [text_hash for build in checked.registered for text_hash in (build.event.registered_by_hash, build.event.approved_by_hash)]
-    for text_hash in dict.fromkeys(hashes):
-        if names[text_hash] == ALTERED:
-            where = f"text {text_hash[:_FINGERPRINT_SHOWN]}… of a registration"
-            message = f"{where}: want a name that comes to its hash, got another; the name was altered, the registration stands"
-            yield Finding("text_hash", "integrity", -1, -1, where, "a name that comes to its hash", "another", message)
 
 
 def _event_json(event: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def _filter(ledger: Any, account: str, since: str, until: str, zone: str) -> Any
 
 
 class _Names:
-    """The names of accounts, each looked up once; the reference where it has none, or none any more."""
+    """The names of accounts, each looked up once; the reference where it has none, with `forgotten` before it where it was erased."""
 
     def __init__(self, ledger: Any) -> None:
         self._ledger = ledger
@@ -56,8 +56,13 @@ class _Names:
     def __call__(self, account_ref: str) -> str:
         name = self._names.get(account_ref)
         if name is None:
-            name = self._names[account_ref] = str(self._ledger.store.account_name(account_ref) or account_ref)
+            name = self._names[account_ref] = self._ledger.store.account_name(account_ref) or self._nameless(account_ref)
         return name
+
+    def _nameless(self, account_ref: str) -> str:
+        from ledger.forgetting import is_forgotten
+
+        return f"forgotten {account_ref}" if is_forgotten(self._ledger.store, account_ref) else account_ref
 
 
 def _row(entry: Any, names: Any, zone: str) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def play(
     game: GameOption,
     mode: Annotated[str, typer.Option("--mode", help="base, ante or buy.")] = "base",
     bet: Annotated[
-        str | None, typer.Option("--bet", help="The bet, in the currency; ten minor units a coin unless named, or the game's most.")
+        str | None, typer.Option("--bet", help="The bet, in the currency; ten minor units a coin unless named, or the nearest coin below.")
     ] = None,
     currency: Annotated[str, typer.Option("--currency", help="ISO 4217 code of the account; EUR for one that is opened.")] = "",
     rounds: Annotated[str, typer.Option("--rounds", help="How many rounds.")] = "1",
@@ -128,7 +128,7 @@ def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, 
     from ledger.accounts import check_text
     from ledger.bets import Bet, check_terms
     from ledger.errors import AccountUnknown
-    from ledger.money import check_bet, parse_amount
+    from ledger.money import allowed_coins, check_bet, parse_amount
 
     check_text("account name", account, is_empty_allowed=False)
     try:
@@ -137,8 +137,13 @@ def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, 
             raise UsageError("--currency", f"{its_currency}, the currency of account {account}", currency)
     except AccountUnknown:
         its_currency = currency or "EUR"
-    bet_minor = parse_amount(bet, its_currency) if bet is not None else rules.bet.coins * min(COIN_MINOR, rules.bet.coin_minor_max)
-    check_bet(rules, bet_minor, its_currency)
+    listed = ledger.profile.coins_minor(its_currency)
+    if bet is not None:
+        bet_minor = parse_amount(bet, its_currency)
+    else:
+        coins = allowed_coins(rules, listed)
+        bet_minor = rules.bet.coins * max((coin for coin in coins if coin <= COIN_MINOR), default=coins[0] if coins else COIN_MINOR)
+    check_bet(rules, bet_minor, its_currency, listed)
     check_terms(Bet(account, rules.game, mode, bet_minor, client_seed, channel=CHANNEL))
     return bet_minor
 

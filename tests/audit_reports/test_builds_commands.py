@@ -139,7 +139,7 @@ def test_names_that_were_erased_or_altered(capfd: Capture, path: Path) -> None:
     assert (build["registered_by"], build["approved_by"], build["is_installed"]) == ("(altered)", "(erased)", True)
     assert listed.status == 3
     (found,) = [finding for finding in listed.document["findings"] if finding["code"] == "text_hash"]
-    assert "want a name that comes to its hash, got another" in found["message"]
+    assert "want one that comes to its hash, got another" in found["message"]
 
 
 def test_a_tampered_registration(capfd: Capture, path: Path) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from engines.game import EventBytes
 from ledger.bets import Played, Waiting
 from ledger.choices import ChoiceConflict, ChoiceNotOffered, LegMismatch
+from ledger.corrections import CorrectionRefused, correct_round
 from ledger.disclosure import EpochNotRevealable, RoundNotSettled, release_key, reveal_seed, rotate_epochs
 from ledger.errors import GameMismatch, IdempotencyConflict, RoundInPlay, RoundNotOpen, VersionConflict
 from ledger.fsck import check_ledger
@@ -270,6 +272,39 @@ class ChoicesContract:
         assert second.round_id < waiting.round_id
         assert rows(place.ledger, "SELECT round_id FROM states") == [(waiting.round_id,)]
         assert faults(place) == []
+
+    def test_a_round_that_waited_is_corrected_behind_its_end(self, new_place):
+        """Not while it waits; then as every other, whatever its appends were; what is repeated or carried on goes by its settlement."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            waiting = ledger.play_to_choice(ref, choosing(), "base", 200, idempotency_key="k")
+            element, why = "round_settled.total_win_minor", ("7", "a reel stood still", "Ann Adams", "Bob Brown")
+            with pytest.raises(CorrectionRefused):
+                correct_round(ledger, waiting.round_id, element, *why)
+            played = ledger.finish_round(waiting.round_id, choosing(), [2])
+            second = ledger.play(ref, choosing(), "base", 200)
+            for after in ("7", "8"):
+                correct_round(ledger, waiting.round_id, element, after, *why[1:])
+            assert ledger.resume_round(waiting.round_id, choosing(), [2]).settled == played.settled
+            assert ledger.play(ref, choosing(), "base", 200, idempotency_key="k").settled == played.settled
+            assert kinds(ledger, waiting.round_id) == [*WHOLE, "correction_recorded", "correction_recorded"]
+            appends = ledger.store.stream_appends(f"round/{waiting.round_id}")
+            assert [(each.version_first, each.version_last) for each in appends] == [(1, 1), (2, 3), (4, 6), (7, 7), (8, 8)]
+            third = ledger.play(ref, choosing(), "base", 200)
+            assert third.opened.state_in == second.settled.state_out
+            before = ledger.store.streams_before(ref, choosing().rules.game, appends[-1].leaf_index + 1)
+            assert before == [f"round/{each.round_id}" for each in (second, waiting)]
+            assert (ledger.store.round(waiting.round_id).status, ledger.store.round(waiting.round_id).version) == ("settled", 8)
+        assert faults(place) == []
+
+    def test_no_round_begins_with_a_choice(self, new_place):
+        """An offer or a choice without an opening before it is found, with no row of a round at all."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            played = ledger.play(ref, choosing(), "base", 200)
+            for row in ledger.round_events(played.round_id)[2:4]:
+                ledger.store.append_events(f"round/{row.topic[:12]}", 1, [EventBytes(row.topic, row.data)])
+        assert [fault.code for fault in check_ledger(RoundLedger.open_for_reading(place.ledger).path)] == ["round_start"] * 2
 
     def test_the_read_model_follows_a_round_that_waits(self, new_place, tmp_path):
         """A round that waits is an open one in the history, with its cost alone."""

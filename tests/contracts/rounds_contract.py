@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from engines.canonical import INTEGER_MAX
 from ledger.disclosure import epoch_states
 from ledger.errors import (
     AccountExists,
@@ -16,6 +17,7 @@ from ledger.errors import (
     TextInvalid,
 )
 from ledger.history import build, compare
+from ledger.money import BalanceTooLarge
 from ledger.rounds import RoundLedger
 from ledger.seed_rotation import rotate_seed_key
 from tests.fake_game import FakeGame
@@ -91,6 +93,29 @@ class RoundsContract:
             opened = ledger.play(account_ref, game(), "base", 200, client_seed="another").opened
             assert (opened.epoch, opened.nonce) == (2, 0)
             altered(place.ledger, "UPDATE epochs SET next_nonce = 3 WHERE epoch = 1")
+        assert whole_ledger_faults(place.ledger) == []
+
+    def test_a_balance_that_would_pass_the_largest_integer(self, new_place):
+        """Neither a deposit nor a win may pass 2^53 - 1: the round stays in play, and pays the same once there is room."""
+        place = new_place()
+        with new_ledger_at(place, balance_minor=INTEGER_MAX) as (ledger, ref):
+            assert ledger.account("alice").balance_minor == INTEGER_MAX
+            before = ledger.store.tree()
+            with pytest.raises(BalanceTooLarge, match=r"got 90071992547409\.92"):
+                ledger.move_funds(ref, 1)
+            assert ledger.store.tree() == before
+            opened = ledger.open_round(ref, game(), "base", 200)
+            while not game().play(opened.key, "base", 200, {}, ()).total_win_minor:
+                ledger.finish_round(opened.round_id, game())
+                opened = ledger.open_round(ref, game(), "base", 200)
+            ledger.move_funds(ref, INTEGER_MAX - ledger.account("alice").balance_minor)
+            before = ledger.store.tree()
+            with pytest.raises(BalanceTooLarge):
+                ledger.finish_round(opened.round_id, game())
+            assert ledger.store.tree() == before
+            assert ledger.round_in_play(ref)[0] == opened.round_id
+            ledger.move_funds(ref, -100, "withdrawal")
+            assert ledger.finish_round(opened.round_id, game()).settled.balance_after_minor == INTEGER_MAX
         assert whole_ledger_faults(place.ledger) == []
 
     def test_what_is_refused_records_nothing(self, new_place):

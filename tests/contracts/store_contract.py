@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from engines.game import EventBytes
 from engines.registry import installed_builds
+from ledger.address import ledger_place
 from ledger.builds import register_builds
 from ledger.codec import StreamEvent, event_bytes
 from ledger.errors import (
@@ -24,8 +25,11 @@ from ledger.errors import (
     TreeBroken,
     VersionConflict,
 )
+from ledger.fsck import check_ledger
 from ledger.lifecycle_events import AccountOpened, FundsMoved
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_leaves, root_of_path
+from ledger.profile import shipped_profile
+from ledger.profile_setting import find_profile, set_profile
 from ledger.rounds import RoundLedger
 from ledger.texts import salted_text
 from replay.record_check import check_record
@@ -334,6 +338,18 @@ class StoreContract:
             fresh = [build._replace(fingerprint="ee" * 32) for build in installed_builds()[:1]]
             (event,) = register_builds(ledger, fresh, "Zoë", "Bob")
             assert ledger.store.text(event.approved_by_hash).content == "Bob"
+        assert whole_ledger_faults(place.ledger) == []
+
+    def test_a_profile_is_set_and_named_by_rounds(self, new_place):
+        """A profile set by two is in the record with its values, whoever reads it; a writer that knew the one before names it."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref), place.open_for_writing() as other:
+            assert ledger.play(ref, game(), "base", 200).opened.profile_id == "default"
+            event = set_profile(other.store, shipped_profile("better-of"), "Zoë", "Bob")
+            opened = ledger.play(ref, game(), "base", 200).opened
+            assert (opened.profile_id, opened.profile_hash) == ("better-of", event.profile_hash)
+            assert find_profile(other.store, opened.profile_hash).profile == shipped_profile("better-of")
+        assert [fault for fault in check_ledger(ledger_place(place.ledger)) if fault] == []
         assert whole_ledger_faults(place.ledger) == []
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from engines.registry import InstalledBuild, installed_builds
-from ledger.builds import ApproverSame, BuildKnown, register_builds, registrations
+from ledger.approval import ApproverSame
+from ledger.builds import BuildKnown, register_builds, registrations
 from ledger.codec import event_bytes
 from ledger.errors import LedgerReadOnly, TextInvalid
 from ledger.fsck import Fault, check_ledger

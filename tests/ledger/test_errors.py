@@ -5,7 +5,20 @@ import sqlite3
 
 import pytest
 
-from ledger import builds, choices, disclosure, errors, history_errors
+from ledger import (
+    approval,
+    builds,
+    choices,
+    corrections,
+    disclosure,
+    errors,
+    forgetting,
+    history_errors,
+    incidents,
+    money,
+    profile,
+    profile_setting,
+)
 from ledger.sqlite_schema import ledger_error
 
 CASES = [
@@ -117,9 +130,67 @@ CASES = [
     (errors.AmountInvalid("2,0", "KWD", 3), 2, "amount in KWD: want digits with at most 3 decimals, got '2,0'; write it as in 2.000"),
     (errors.ModeUnknown("moon", "x", ("base", "buy")), 2, "mode of moon: want one of base, buy, got 'x'; choose one of these"),
     (
-        errors.BetNotAllowed("moon", "0.25", "EUR", "0.20", "100.00", "0.20", ("0.20", "0.40")),
+        errors.BetNotAllowed("moon", "0.25", "0.20 to 100.00 EUR in steps of 0.20", ("0.20", "0.40")),
         2,
         "bet of moon: want 0.20 to 100.00 EUR in steps of 0.20, got 0.25; nearest: 0.20 and 0.40",
+    ),
+    (
+        errors.LedgerMoved(),
+        4,
+        "stream ledger: want the version that the profile was read at, got a later one; read the profile again",
+    ),
+    (
+        profile.ProfileFileUnreadable("p.toml", "answer.within_days", "Input should be a valid integer"),
+        4,
+        "profile p.toml, answer.within_days: want a profile's value, got Input should be a valid integer; correct the file or name another",
+    ),
+    (
+        profile_setting.ProfileSame("default 1.0.0", "ab"),
+        2,
+        "profile default 1.0.0: want another than the one in force, got that one (ab); nothing is to be set",
+    ),
+    (
+        profile_setting.ProfileVersionTaken("default 1.0.0", "ab", "cd"),
+        2,
+        "values of profile default 1.0.0: want those that were set, ab, got cd; give them a new version",
+    ),
+    (
+        profile_setting.ProfileAltered("default", 1, "ab", "cd"),
+        4,
+        "profile default, event 1 of stream ledger: want values of hash ab, got cd; "
+        "the record was altered or is of a newer program, run `audit fsck`",
+    ),
+    (
+        profile_setting.ProfileUnknown("x", ("better-of", "default")),
+        2,
+        "profile x: want one that was set or comes with the program, got none; "
+        "choose one of better-of, default, or give 8 characters of a hash or more",
+    ),
+    (
+        incidents.IncidentFileUnreadable("i.toml", "cause", "Field required"),
+        4,
+        "incident i.toml, cause: want one of its six parts, got Field required; complete the file (GLI-19, B.2.1(e))",
+    ),
+    (
+        incidents.IncidentUnknown("ab", 0),
+        2,
+        "incident ab: want one by its id or 8 characters of it, got 0; see `audit incident list`",
+    ),
+    (
+        corrections.CorrectionRefused("round r1", "it settled", "it in play", "correct it when it has ended"),
+        2,
+        "round r1: want it settled, got it in play; correct it when it has ended",
+    ),
+    (
+        forgetting.AccountErased("ab"),
+        2,
+        "account ab: want one that is not forgotten, got one that is; nothing is left to erase",
+    ),
+    (
+        money.BalanceTooLarge("ab", "10.00", "9.00", "EUR"),
+        2,
+        "balance of account ab: want 9.00 EUR at most, got 10.00; "
+        "take money out of the account, then repeat; a round that is in play waits for it and pays the same",
     ),
     (
         errors.FundsShort("ab", "2.00", "1.00", "EUR"),
@@ -159,7 +230,7 @@ CASES = [
         "build moonlight-princess 0.1.0 abcd: want one that is not registered yet, got one that is; see `audit builds list`",
     ),
     (
-        builds.ApproverSame("Ann"),
+        approval.ApproverSame("Ann"),
         2,
         "--approved-by: want another person than --by, got 'Ann' for both; have a second person approve it",
     ),
@@ -187,7 +258,8 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    modules = (errors, history_errors, disclosure, builds, choices)
+    own = (approval, builds, choices, corrections, disclosure, forgetting, history_errors, incidents, money, profile, profile_setting)
+    modules = (errors, *own)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
     assert tested == known - {errors.LedgerError}

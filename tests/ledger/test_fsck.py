@@ -1,5 +1,6 @@
 """fsck: clean ledgers are clean, every attack on a covered ledger is found and named, in bulk or leaf by leaf."""
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -124,18 +125,20 @@ DAMAGE = st.one_of(
 
 
 class OwnProcess(ThreadPoolExecutor):
-    """Runs what is meant for another process in this one, at once."""
+    """Runs what is meant for another process in this one, at once; every other task is never begun."""
 
     def __init__(self, *_: object) -> None:
         super().__init__(1)
+        self._begun = itertools.cycle([False, True])
 
     def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":
-        done: Future[Any] = Future()
-        try:
-            done.set_result(function(*given, **named))
-        except LedgerError as error:
-            done.set_exception(error)
-        return done
+        task: Future[Any] = Future()
+        if next(self._begun):
+            try:
+                task.set_result(function(*given, **named))
+            except LedgerError as error:
+                task.set_exception(error)
+        return task
 
 
 def damage(path: Path, course: list[tuple[object, ...]]) -> None:

@@ -13,6 +13,7 @@ from ledger.errors import KeysExist, LedgerEmpty, LedgerLocked, NotALedger
 from ledger.postgres_errors import ConnectionLost, DatabaseMissing, DatabaseUnreachable, LoginRefused
 from ledger.rounds import RoundLedger
 from tests.conftest import ROOT
+from tests.contracts.alterations_contract import AlterationsContract
 from tests.contracts.choices_contract import ChoicesContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract
@@ -38,6 +39,10 @@ class TestPostgresChoices(ChoicesContract):
 
 class TestPostgresRounds(RoundsContract):
     """The contract of rounds, on PostgreSQL."""
+
+
+class TestPostgresAlterations(AlterationsContract):
+    """The contract of corrections, incidents and erasures, on PostgreSQL."""
 
 
 class TestPostgresStore(StoreContract):

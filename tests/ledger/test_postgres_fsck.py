@@ -11,9 +11,14 @@ from ledger.address import ledger_place
 from ledger.copying import copy_ledger
 from ledger.errors import LedgerDamaged, LedgerExists
 from ledger.fsck import Fault, FsckResult, check_ledger, leaf_count
+from ledger.incidents import record_incident
 from ledger.postgres_errors import DatabaseMissing
+from ledger.profile import shipped_profile
+from ledger.profile_setting import profile_in_force, set_profile
 from ledger.rounds import RoundLedger
 from ledger.table_rows import table_rows
+from tests.conftest import ROOT
+from tests.contracts.alterations_contract import report_of
 from tests.ledger_files import Place, altered, game, new_ledger_at, play_some, rows
 from tests.postgres_server import PostgresServer
 
@@ -210,6 +215,29 @@ def test_a_copy_is_a_whole_ledger_in_a_file(whole: Whole, tmp_path: Path) -> Non
     with RoundLedger.open_for_writing(out, place.keys_dir) as ledger:
         play_some(ledger, ledger.account("alice").account_ref, 2)
     assert list(check_ledger(out, held_roots=[(size, root)])) == []
+
+
+def test_a_copy_holds_the_texts_that_may_be_read(postgres: PostgresServer, tmp_path: Path) -> None:
+    """Names and texts go into the copy; a role without the right to them makes one without, and a ledger from before them too."""
+    database = postgres.new_database()
+    place = Place(postgres.url(database), tmp_path / "keys")
+    with new_ledger_at(place) as (ledger, account_ref):
+        event = record_incident(ledger, report_of(play_some(ledger, account_ref, 1)), "Ann", "Bob")
+        set_profile(ledger.store, shipped_profile("better-of"), "Ann", "Bob")
+    script = (ROOT / "docs" / "auditor_role.sql").read_text()
+    hidden = "REVOKE SELECT ON slot_ledger.texts FROM slot_auditor"
+    postgres.execute(database, script, hidden, "ALTER ROLE slot_auditor PASSWORD 'auditor-password'")
+    auditor = postgres.url(database, user="slot_auditor", password="auditor-password")
+    for number, (url, content) in enumerate(((place.ledger, "cause: Zofia's reel stood still"), (auditor, None))):
+        copy_ledger(ledger_place(url), tmp_path / f"{number}.db")
+        with RoundLedger.open_for_reading(tmp_path / f"{number}.db") as reader:
+            row = reader.store.text(event.cause_hash)
+            assert (row.content if row else None) == content
+            assert profile_in_force(reader.store).profile.id == "better-of"
+        assert list(check_ledger(tmp_path / f"{number}.db")) == []
+    altered(place.ledger, "DROP TABLE texts")
+    copy_ledger(ledger_place(place.ledger), tmp_path / "2.db")
+    assert list(check_ledger(tmp_path / "2.db")) == []
 
 
 def test_a_copy_that_fails_leaves_no_file(whole: Whole, copy: str, tmp_path: Path) -> None:
