@@ -48,14 +48,17 @@ LIMITED = changed_rules(RESONANT, resonance_limit={"resonances": 2})
 UNLIT = changed_rules(RESONANT, ceiling={"multiplier": 1})
 ASTRA = astra_alone()
 
-# By name, those by which the referee is held against the kernel's rounds in the long lane.
-RARE = {
-    "resonance": RESONANT,
-    "free spins to their limit": FREE,
-    "clear grid": CLEARING,
-    "constellation": CONSTELLATIONS,
-    "ceiling": HIGH,
-    "cap": CAPPED,
-    "limit of Resonances": LIMITED,
-    "Power Wilds": ASTRA,
+# What is rare by the installed rules: the test rules that reach it, and how much of what must be told of a round that does.
+RARE: dict[str, tuple[GameRules, str, int]] = {
+    "a Resonance won again": (RESONANT, "spin of resonance", 2),
+    "free spins of princess 0": (FREE, "choice 0", 1),
+    "free spins of princess 1": (FREE, "choice 1", 1),
+    "free spins of princess 2": (FREE, "choice 2", 1),
+    "clear grid": (CLEARING, "prize clear_grid", 1),
+    "constellation": (CONSTELLATIONS, "prize constellation", 1),
+    "50 free spins": (FREE, "spin of free", 50),
+    "multiplier 100": (HIGH, "multiplier 100", 1),
+    "the cap": (CAPPED, "capped", 1),
+    "the limit of Resonances": (LIMITED, "limit", 1),
+    "Power Wilds": (ASTRA, "power of princess 0", 1),
 }
