@@ -1,13 +1,12 @@
 """Moon Princess Stargazing's strips: the wanted numbers of each symbol, shuffled from a seed until no run down a strip is too long.
 
-    python tools/stargazing_strips.py [--seed 1]
+    python tools/calibrate.py moon-princess-stargazing strips --seed 1
 
-The return hangs on how many of each symbol a strip has and hardly on their order, so the order is free: no symbol more than
-twice in a row down a strip, the end and the start of it taken as neighbours and the princesses as one symbol, so that a
-window shows no winning run of its own.
+The order is free but for one rule: no symbol more than twice in a row down a strip, the end and the start of it taken as
+neighbours and the princesses as one symbol, so that a window shows no winning run of its own. Another seed moves what a base
+spin is worth by some hundredths of a bet, which the weights of the powers make good.
 """
 
-import argparse
 import random
 
 LETTERS = "BHTRANS"
@@ -31,16 +30,3 @@ def shuffled_strip(counts: tuple[int, ...], chance: random.Random) -> str:
         chance.shuffle(letters)
         if not has_long_run("".join(letters)):
             return "".join(letters)
-
-
-def main() -> None:
-    """Print the strips of a seed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
-    chance = random.Random(parser.parse_args().seed)
-    for reel in range(5):
-        print(f'    "{shuffled_strip(MIDDLE if reel == 2 else OUTER, chance)}",')
-
-
-if __name__ == "__main__":
-    main()

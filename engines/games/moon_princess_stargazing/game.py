@@ -1,4 +1,4 @@
-"""Moon Princess Stargazing, rules 0.x: 5x5, runs in rows and reels, nothing falls in; powers, Resonance, free spins by choice.
+"""Moon Princess Stargazing, rules 1.x: 5x5, runs in rows and reels, nothing falls in; powers, Resonance, free spins by choice.
 
 The draws are listed in order in this folder's README (draw map). Rules as in the rules file; names such as MPS-3 are
 those of its assumptions, and `docs/decisions/0006-stargazing-events.md` says what the events hold.

@@ -1,4 +1,4 @@
-"""Moon Spell, rules 0.x: 5x3, 20 lines, wilds, Moons with cash values, hold and respin with a prize ladder.
+"""Moon Spell, rules 1.x: 5x3, 20 lines, wilds, Moons with cash values, hold and respin with a prize ladder.
 
 The draws are listed in order in this folder's README (draw map). Rules as in the rules file; names such as MSP-3 are
 those of its assumptions.

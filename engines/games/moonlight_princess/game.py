@@ -1,4 +1,4 @@
-"""Moonlight Princess, rules 0.x: 6x5, pays anywhere, tumbles, multiplier hearts, free spins with a growing total.
+"""Moonlight Princess, rules 1.x: 6x5, pays anywhere, tumbles, multiplier hearts, free spins with a growing total.
 
 The draws are listed in order in this folder's README (draw map). Rules as in the rules file; names such as MLP-8 are
 those of its assumptions.

@@ -1,4 +1,4 @@
-"""Starlight Wins, rules 0.x: reels of 4-5-5-5-4, ways, tumbles, gold that turns wild, a ladder of multipliers, free spins.
+"""Starlight Wins, rules 1.x: reels of 4-5-5-5-4, ways, tumbles, gold that turns wild, a ladder of multipliers, free spins.
 
 The draws are listed in order in this folder's README (draw map). Rules as in the rules file; names such as SLW-3 are
 those of its assumptions.
