@@ -119,7 +119,7 @@ def _check_choice(rules: Any, choice: str, *, is_left: bool) -> tuple[int, ...] 
     if is_left and choice:
         raise UsageError("--choice, --leave-at-choice", "one of them", "both")
     if is_left and not rules.choice_names:
-        raise UsageError("--leave-at-choice", f"none, as a round of {rules.game} waits for no choice", "it for one that never waits")
+        raise UsageError("--leave-at-choice", "a game whose rounds wait for a choice", rules.game)
     return choices
 
 

@@ -85,9 +85,13 @@ def test_a_choice_that_is_none_is_wrong_usage(capfd: Capture, ledger: Path, opti
 
 def test_a_game_that_asks_nothing_refuses_the_options(capfd: Capture, ledger: Path) -> None:
     """A game without choices takes neither option."""
-    for options in (("--choice", "astra"), ("--leave-at-choice",)):
+    wanted = (
+        "want none, as a round of moon-spell waits for no choice, got 'astra'",
+        "want a game whose rounds wait for a choice, got 'moon-spell'",
+    )
+    for options, message in zip((("--choice", "astra"), ("--leave-at-choice",)), wanted, strict=True):
         ended = run(capfd, "play", "--game", "moon-spell", "--ledger", ledger, *options)
-        assert (ended.status, "a round of moon-spell waits for no choice" in ended.err) == (2, True), ended.err
+        assert (ended.status, message in ended.err) == (2, True), ended.err
 
 
 def test_a_round_is_left_and_gone_on_with(capfd: Capture, ledger: Path) -> None:
