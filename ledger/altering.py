@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from engines.game import EventBytes
 from ledger.errors import RoundUnknown, VersionConflict
 from ledger.money import check_balance
-from ledger.reading import Cursor, has_texts
-from ledger.recording import Recording, short_error
+from ledger.pausing import Pausing
+from ledger.reading import Cursor, has_table
+from ledger.recording import short_error
 from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, AccountRow, TextRow
 
 __all__ = ["Altering"]
@@ -22,7 +23,7 @@ _DELETE_NAME = "DELETE FROM account_names WHERE account_ref = ?"
 _DELETE_TEXT = "DELETE FROM texts WHERE text_hash = ?"
 
 
-class Altering(Recording):
+class Altering(Pausing):
     """All of a store but its connections."""
 
     def _marked(self, statement: str) -> str:
@@ -99,7 +100,7 @@ class Altering(Recording):
         with self._writing as cursor:
             account = self._account(cursor, account_ref)
             cursor.execute(self._marked(_DELETE_NAME), (account_ref,))
-            if has_texts(cursor, self.reads):
+            if has_table(cursor, self.reads, "texts"):
                 for text_hash in erased:
                     cursor.execute(self._marked(_DELETE_TEXT), (text_hash,))
             self._alter_account(cursor, account, account.balance_minor, events_of, texts)

@@ -23,6 +23,7 @@ __all__ = [
     "BetTerms",
     "Draft",
     "Game",
+    "Leg",
     "Opened",
     "Played",
     "Waiting",
@@ -101,6 +102,14 @@ class Played(NamedTuple):
     system_choices: tuple[int, ...] = ()
 
 
+class Leg(NamedTuple):
+    """A round that has come to the end of a leg, from where it can go on at once; the number of events that the leg added."""
+
+    round_id: str
+    opened: RoundOpened
+    event_count: int
+
+
 class Waiting(NamedTuple):
     """A round that waits for one of the choices offered, each by its place in the rules file's list."""
 
@@ -158,7 +167,7 @@ class Draft:
             mode=bet.mode,
             bet_minor=bet.bet_minor,
             cost_minor=self.cost_minor,
-            bonus_minor=0,
+            bonus_minor=max(0, self.cost_minor - account.balance_minor),  # the balance pays first
             currency=account.currency,
             balance_before_minor=account.balance_minor,
             epoch=epoch.number,

@@ -26,6 +26,7 @@ _TAKEN = {
     "round_opened": (
         *("account_ref", "game", "external_ref", "idempotency_key", "cost_minor", "epoch"),
         *("balance_before_minor", "seed_commitment", "nonce", "engine_fingerprint", "profile_id", "profile_hash"),
+        "bonus_minor",
     ),
     "round_settled": ("total_win_minor", "balance_after_minor", "state_out"),
 }

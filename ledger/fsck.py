@@ -14,6 +14,7 @@ from engines.canonical import strict_values
 from ledger.address import LedgerPlace
 from ledger.event_forms import FOLDED, KINDS, agreeing_values, has_its_fields, taken_values, wrong_fields
 from ledger.faults import EventFault, Fault
+from ledger.later_tables import LATER_TABLES
 from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
 from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
 from ledger.recomputed import Recomputed
@@ -361,7 +362,7 @@ def check_ledger(
         for fault in walk.faults():
             if fault is not None or is_ticking:
                 yield fault
-        for table in ("accounts", "account_names", "epochs", "texts", "states"):
+        for table in ("accounts", "account_names", "epochs", *LATER_TABLES):
             yield from structure.type_faults(table)
         yield from map(_row_fault, walk.recomputed.compare(rows))
         walk.add_rounds_in_play()

@@ -14,6 +14,7 @@ __all__ = [
     "LIFECYCLE_EVENTS",
     "AccountForgotten",
     "AccountOpened",
+    "BonusMoved",
     "BuildRegistered",
     "ChoiceMade",
     "CorrectionRecorded",
@@ -23,9 +24,13 @@ __all__ = [
     "IncidentRecorded",
     "KeyRotated",
     "LedgerCreated",
+    "InterruptionCause",
     "ProfileSet",
+    "RoundInterrupted",
     "RoundOpened",
+    "RoundResumed",
     "RoundSettled",
+    "RoundVoided",
     "SeedKeyRotated",
     "SeedRevealed",
     "parse_lifecycle_event",
@@ -40,6 +45,8 @@ Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 SourcePath = Annotated[str, Field(pattern="^[A-Za-z0-9_./-]{1,256}$")]
 RoundId = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
 TimeUs = Annotated[int, Field(ge=0, le=2**53 - 1)]
+# GLI-19, 4.16.1 (a) to (e), in its order.
+InterruptionCause = Literal["connection_lost", "system_restarted", "device_restarted", "software_ended", "game_disabled", "other"]
 
 
 class RoundOpened(RecordedEvent):
@@ -85,6 +92,48 @@ class ChoiceMade(RecordedEvent):
     made_at_us: TimeUs
 
 
+class RoundInterrupted(RecordedEvent):
+    """A round stops between two legs, its outcome not yet shown; its cost is held (GLI-19, 4.16.1 and 4.16.2)."""
+
+    kind: Literal["round_interrupted"] = "round_interrupted"
+    cause: InterruptionCause
+    acked_index: Integer  # of the last event of the round that the player's device has said it had, from 0; -1 where it said nothing
+    acked_at_us: TimeUs  # 0 where it said nothing
+    broke_at_us: TimeUs  # when the round was cut off, which may be known later than it happened
+    blocks: Literal["own_game", "all_games"]  # what the account cannot play until the round goes on
+    held_minor: Minor  # the cost, bonus money in it included
+    won_minor: Minor  # so far, in the spins that are recorded
+    interrupted_at_us: TimeUs
+
+
+class RoundResumed(RecordedEvent):
+    """A round that was interrupted goes on where it stopped (GLI-19, 4.16.3)."""
+
+    kind: Literal["round_resumed"] = "round_resumed"
+    resumed_by: Literal["player", "system"]  # the system completes it, and the choices that are left are its own
+    session_ref: ReferenceOrEmpty
+    channel: Text
+    resumed_at_us: TimeUs
+
+
+class RoundVoided(RecordedEvent):
+    """A round is over without its outcome. Pays what its profile says."""
+
+    kind: Literal["round_voided"] = "round_voided"
+    reason: Literal["deadline", "cannot_continue", "malfunction"]
+    pays: Literal["return_of_bet", "better_of"]  # the profile's rule
+    won_minor: Minor  # so far, in the spins that are recorded
+    refund_minor: Minor  # credited to the balance
+    refund_bonus_minor: Minor  # bonus money given back
+    incident_id: ReferenceOrEmpty
+    why_hash: HashOrEmpty  # salted hash of a text outside the tree; empty where a deadline says it
+    voided_by_hash: HashOrEmpty  # of a name; empty where the system does what the profile says
+    approved_by_hash: HashOrEmpty  # of another person's name
+    balance_after_minor: Minor
+    round_digest: Hash
+    voided_at_us: TimeUs
+
+
 class RoundSettled(RecordedEvent):
     """A round is over. Credits its total win."""
 
@@ -116,6 +165,16 @@ class FundsMoved(RecordedEvent):
     amount_minor: Integer  # below 0 where money leaves
     reason: Literal["deposit", "withdrawal", "play_money", "correction"]
     balance_after_minor: Minor
+    moved_at_us: TimeUs
+
+
+class BonusMoved(RecordedEvent):
+    """Bonus money is granted or taken back; it is no part of the balance, pays where that is short, and what it wins is balance."""
+
+    kind: Literal["bonus_moved"] = "bonus_moved"
+    amount_minor: Integer  # below 0 where it is taken back
+    reason: Literal["granted", "forfeited"]
+    bonus_after_minor: Minor
     moved_at_us: TimeUs
 
 
@@ -254,9 +313,13 @@ class SeedKeyRotated(RecordedEvent):
 LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_opened": RoundOpened,
     "choice_made": ChoiceMade,
+    "round_interrupted": RoundInterrupted,
+    "round_resumed": RoundResumed,
+    "round_voided": RoundVoided,
     "round_settled": RoundSettled,
     "account_opened": AccountOpened,
     "funds_moved": FundsMoved,
+    "bonus_moved": BonusMoved,
     "account_forgotten": AccountForgotten,
     "correction_recorded": CorrectionRecorded,
     "incident_recorded": IncidentRecorded,

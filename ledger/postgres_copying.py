@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ledger.address import DatabaseAddress
 from ledger.errors import LedgerDamaged
+from ledger.later_tables import LATER_TABLES
 from ledger.postgres_connection import SCHEMA
 from ledger.postgres_reading import DIALECT
 from ledger.postgres_rows import Reads, database_reads
@@ -56,8 +57,8 @@ def copy_database(address: DatabaseAddress, out: Path) -> None:
 
 
 def _later_tables(reads: Reads) -> list[str]:
-    row = reads.one_of(DIALECT.later_tables.replace("?", DIALECT.mark), ("states",)).fetchone()
-    return ["states"] if row[0] else []
+    later = [table for table in LATER_TABLES if table not in _TABLES]
+    return [table for table in later if reads.one_of(DIALECT.later_tables.replace("?", DIALECT.mark), (table,)).fetchone()[0]]
 
 
 def _copy_table(reads: Reads, connection: sqlite3.Connection, table: str) -> None:

@@ -3,6 +3,7 @@
 As `found_objects` of `ledger/postgres_structure.py` gives it. On disk for ever, as `ledger/postgres_schema.py` is.
 """
 
+from ledger.later_tables import LATER_TABLES
 from ledger.postgres_connection import SCHEMA
 from ledger.postgres_schema import APPEND_ONLY, REFUSAL, TABLES
 
@@ -44,6 +45,11 @@ _COLUMNS = (
     ("stored_events", "originator_version", "bigint not null"),
     ("stored_events", "state", "bytea not null"),
     ("stored_events", "topic", "text not null collate C"),
+    ("bonuses", "account_ref", "text not null"),
+    ("bonuses", "bonus_minor", "bigint not null"),
+    ("interrupted_rounds", "account_ref", "text not null"),
+    ("interrupted_rounds", "game", "text not null"),
+    ("interrupted_rounds", "round_id", "text not null"),
     ("states", "account_ref", "text not null"),
     ("states", "game", "text not null"),
     ("states", "round_id", "text not null"),
@@ -65,6 +71,9 @@ _CONSTRAINTS = (
     ("schema_version", "schema_version_pkey", "PRIMARY KEY (version)"),
     ("stored_events", "stored_events_notification_id_key", "UNIQUE (notification_id)"),
     ("stored_events", "stored_events_pkey", "PRIMARY KEY (originator_id, originator_version)"),
+    ("bonuses", "bonuses_bonus_minor_check", "CHECK ((bonus_minor >= 0))"),
+    ("bonuses", "bonuses_pkey", "PRIMARY KEY (account_ref)"),
+    ("interrupted_rounds", "interrupted_rounds_pkey", "PRIMARY KEY (account_ref, game)"),
     ("states", "states_pkey", "PRIMARY KEY (account_ref, game)"),
     ("texts", "texts_pkey", "PRIMARY KEY (text_hash)"),
 )
@@ -84,12 +93,14 @@ _INDEXES = (
     ("UNIQUE ", "schema_version_pkey", "schema_version", "(version)"),
     ("UNIQUE ", "stored_events_notification_id_key", "stored_events", "(notification_id)"),
     ("UNIQUE ", "stored_events_pkey", "stored_events", "(originator_id, originator_version)"),
+    ("UNIQUE ", "bonuses_pkey", "bonuses", "(account_ref)"),
+    ("UNIQUE ", "interrupted_rounds_pkey", "interrupted_rounds", "(account_ref, game)"),
     ("UNIQUE ", "states_pkey", "states", "(account_ref, game)"),
     ("UNIQUE ", "texts_pkey", "texts", "(text_hash)"),
 )
 
 OBJECTS = (
-    *((f"table {table}", table, "p") for table in (*TABLES, "states", "texts")),
+    *((f"table {table}", table, "p") for table in (*TABLES, *LATER_TABLES)),
     *((f"column {table}.{name}", table, definition) for table, name, definition in _COLUMNS),
     *((f"constraint {table}.{name}", table, definition) for table, name, definition in _CONSTRAINTS),
     *(

@@ -22,6 +22,7 @@ DIALECT = Dialect(
     listed=" = ANY(%s)",
     unindexed="",
     later_tables=f"SELECT count(*) FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = ?",
+    integer_type="bigint",
     list_of=list,
 )
 

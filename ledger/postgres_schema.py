@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ledger.address import DatabaseAddress
 from ledger.errors import LedgerEmpty, LedgerExists, LedgerNewer, NotALedger
+from ledger.later_tables import LATER_TABLES
 from ledger.postgres_connection import SCHEMA, connect, translated
-from ledger.states import CREATE_STATES
-from ledger.texts import CREATE_TEXTS
 
 if TYPE_CHECKING:
     import psycopg
@@ -85,8 +84,7 @@ def _statements() -> list[str]:
     return [
         f"CREATE SCHEMA {SCHEMA}",
         tables,
-        CREATE_TEXTS,
-        CREATE_STATES,
+        *(table.replace("INTEGER", "bigint") for table in LATER_TABLES.values()),
         *refusals,
         f"INSERT INTO schema_version VALUES ({SCHEMA_VERSION})",
     ]

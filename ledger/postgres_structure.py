@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ledger.faults import Fault
+from ledger.later_tables import LATER_TABLES
 from ledger.postgres_connection import SCHEMA
 from ledger.postgres_objects import OBJECTS
 from ledger.postgres_schema import TABLES
@@ -15,7 +16,6 @@ from ledger.postgres_schema import TABLES
 __all__ = ["DatabaseStructure", "found_objects"]
 
 _SCHEMA_ID = f"(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')"
-_LATER = ("texts", "states")  # a ledger from before there were any has no table of them
 
 # Each gives what an object is called, the table it is of, and how it is defined.
 _OBJECTS = (
@@ -76,7 +76,7 @@ class DatabaseStructure:
         """Yield each object that a new ledger has not, has otherwise or has alone, and a number of a row that none gives out."""
         found = found_objects(self._read)
         tables = {table for _, table, _ in found}
-        missing = {name: definition for name, table, definition in OBJECTS if table not in _LATER or table in tables}
+        missing = {name: definition for name, table, definition in OBJECTS if table not in LATER_TABLES or table in tables}
         for name, _, definition in found:
             wanted = missing.pop(name, None)
             if wanted is None:

@@ -12,7 +12,7 @@ from ledger.errors import TreeBroken
 from ledger.merkle import audit_path, peak_places, root_of_peaks
 from ledger.store import LEAF_END, AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
 
-__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_states", "has_texts", "read_node", "tree_size"]
+__all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_table", "read_node", "tree_size"]
 
 _HASH_BYTES = 32
 _PAGE_ROUNDS = 500
@@ -48,6 +48,7 @@ class Dialect(NamedTuple):
     listed: str
     unindexed: str
     later_tables: str  # counts the tables of a name, which not every ledger has
+    integer_type: str  # of a column
     list_of: Callable[[Sequence[str]], Any]
 
 
@@ -76,7 +77,8 @@ class Statements:
             ),
             "epoch_last": "SELECT MAX(epoch) FROM epochs",
             "round": f"SELECT {', '.join(map(text, _ROUND_TEXTS))}, {integer('version')} FROM rounds WHERE round_id = ?",
-            "in_play": "SELECT round_in_play FROM accounts WHERE round_in_play <> '' ORDER BY account_ref",
+            "in_play": "SELECT round_in_play FROM accounts WHERE round_in_play <> ''",
+            "interrupted": f"SELECT {text('round_id')} FROM interrupted_rounds",
             "external": "SELECT round_id FROM rounds WHERE external_ref = ? AND external_ref <> '' ORDER BY round_id LIMIT ?",
             "prefix": " UNION ".join(bounds[:3]) + " ORDER BY 1 LIMIT ?",
             "streams": " UNION ".join(bounds[3:]) + " ORDER BY 1",
@@ -145,14 +147,9 @@ def read_node(cursor: Cursor, statements: Statements, level: int, node_index: in
     return row[0] if row and isinstance(row[0], bytes) and len(row[0]) == _HASH_BYTES else None
 
 
-def has_texts(cursor: Cursor, statements: Statements) -> bool:
-    """Return whether there is a table of texts: a ledger from before they were recorded has none until it needs one."""
-    return bool(cursor.execute(statements["later_tables"], ("texts",)).fetchone()[0])
-
-
-def has_states(cursor: Cursor, statements: Statements) -> bool:
-    """Return whether there is a table of states: a ledger from before any game carried one has none until it needs one."""
-    return bool(cursor.execute(statements["later_tables"], ("states",)).fetchone()[0])
+def has_table(cursor: Cursor, statements: Statements, table: str) -> bool:
+    """Return whether the ledger has one of the later tables; one from before it has none until it needs it."""
+    return bool(cursor.execute(statements["later_tables"], (table,)).fetchone()[0])
 
 
 class Nodes:
@@ -234,15 +231,18 @@ class Reading:
     def text(self, text_hash: str) -> TextRow | None:
         """Return the row of a text; None also where it was erased."""
         with self._reading() as cursor:
-            if not has_texts(cursor, self.reads):
+            if not has_table(cursor, self.reads, "texts"):
                 return None
             row = cursor.execute(self.reads["text"], (text_hash,)).fetchone()
         return TextRow._make(row) if row else None
 
     def rounds_in_play(self) -> list[str]:
-        """Return the ids of the rounds that hold an account's slot, in the order of the accounts."""
+        """Return the ids of the rounds in play, those that are interrupted included, sorted."""
         with self._reading() as cursor:
-            return [row[0] for row in cursor.execute(self.reads["in_play"], ()).fetchall()]
+            found = cursor.execute(self.reads["in_play"], ()).fetchall()
+            if has_table(cursor, self.reads, "interrupted_rounds"):
+                found += cursor.execute(self.reads["interrupted"], ()).fetchall()
+            return sorted(row[0] for row in found)
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""

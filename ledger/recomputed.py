@@ -23,6 +23,7 @@ class _Account:
     round_in_play: str = ""
     version: int = 1
     movement: Movement | None = None  # that a correction says comes next
+    bonus_minor: int | None = None  # None where there never was any
 
 
 @dataclass(slots=True)
@@ -56,6 +57,7 @@ class _Opened(NamedTuple):
     engine_fingerprint: str
     profile_id: str
     profile_hash: str
+    bonus_minor: int
 
 
 class Recomputed:
@@ -71,6 +73,8 @@ class Recomputed:
         self._ending: set[int] = set()  # epochs open when the seed key was rotated, which closes them
         self.rounds: dict[str, tuple[Any, ...]] = {}  # in play, each as its `_Opened`
         self._asking: set[str] = set()  # rounds in play that wait for a choice
+        self._interrupted: set[str] = set()  # rounds in play that stand still
+        self._blocking: dict[tuple[str, str], str] = {}  # of these by account and game, where they leave the account's slot free
         self._states: dict[tuple[str, str], str] = {}  # by account and game: the round that left the last state
         self.settled, self._version_of = settled, version_of
         self.builds = RecomputedBuilds()
@@ -91,6 +95,12 @@ class Recomputed:
                 self._open_round(faults, stream.removeprefix(ROUND_STREAM), values)
             elif kind == "round_settled":
                 self._settle_round(faults, stream.removeprefix(ROUND_STREAM), version, values)
+            elif kind in ("round_interrupted", "round_resumed"):
+                self._stand_still(faults, stream.removeprefix(ROUND_STREAM), kind, values)
+            elif kind == "round_voided":
+                self._void_round(faults, stream.removeprefix(ROUND_STREAM), version, values)
+            elif kind == "bonus_moved":
+                self._move_bonus(faults, stream.removeprefix(ACCOUNT_STREAM), version, values)
             elif kind == "choice_offered" and stream.removeprefix(ROUND_STREAM) in self.rounds:
                 self._asking.add(stream.removeprefix(ROUND_STREAM))
             elif kind == "choice_made" and stream.removeprefix(ROUND_STREAM) in self.rounds:
@@ -129,7 +139,7 @@ class Recomputed:
         return faults
 
     def _open_round(self, faults: list[EventFault], round_id: str, opened: tuple[Any, ...]) -> None:
-        ref, game, _, _, cost, number, before, commitment, nonce, fingerprint, profile_id, profile_hash = opened
+        ref, game, _, _, cost, number, before, commitment, nonce, fingerprint, profile_id, profile_hash, bonus = opened
         self.round_count += 1
         self.rounds[round_id] = opened
         account = self.accounts.get(ref)
@@ -138,10 +148,14 @@ class Recomputed:
         else:
             if before != account.balance_minor:
                 faults.append(("balance", "balance before in round_opened", str(account.balance_minor), str(before)))
-            if account.round_in_play:
-                faults.append(("round_overlap", "round in play of the account", "none", account.round_in_play))
-            account.balance_minor = before - cost
+            if held := account.round_in_play or self._blocking.get((ref, game), ""):
+                faults.append(("round_overlap", "round in play of the account", "none", held))
+            account.balance_minor = before - cost + bonus
             account.round_in_play = round_id
+            if bonus:
+                account.bonus_minor = (account.bonus_minor or 0) - bonus
+                if account.bonus_minor < 0:
+                    faults.append(("bonus", "bonus money of the account", f"{bonus} at least", str(bonus + account.bonus_minor)))
         self._use_nonce(faults, ref, number, commitment, nonce)
         faults += self.builds.round_faults(game, fingerprint)
         faults += self.profiles.round_faults(profile_id, profile_hash)
@@ -172,6 +186,8 @@ class Recomputed:
             faults.append(("round_settled", "settlement", "of a round in play", "of none"))
             return
         self._asking.discard(round_id)
+        if self._go_on(round_id, opened):
+            faults.append(("round_settled", "settlement", "of a round that goes on", "of one that is interrupted"))
         total_win, after, state_out = settled
         self.settled.add((round_id, *opened[:4], "settled", version))
         if state_out:
@@ -184,6 +200,67 @@ class Recomputed:
             account.balance_minor = after
             if account.round_in_play == round_id:
                 account.round_in_play = ""
+
+    def _stand_still(self, faults: list[EventFault], round_id: str, kind: str, values: dict[str, Any]) -> None:
+        """Take an interruption, or its end."""
+        opened, is_interrupted = self.rounds.get(round_id), round_id in self._interrupted
+        if opened is None or is_interrupted == (kind == "round_interrupted"):
+            want = "a round in play that goes on" if kind == "round_interrupted" else "one that is interrupted"
+            got = "none in play" if opened is None else "one that is interrupted" if is_interrupted else "one that goes on"
+            faults.append((kind, f"round of {kind}", want, got))
+            return
+        account = self.accounts.get(opened[0])
+        if kind == "round_interrupted":
+            self._interrupted.add(round_id)
+            if values["blocks"] == "own_game":
+                self._blocking[opened[0], opened[1]] = round_id
+                if account is not None and account.round_in_play == round_id:
+                    account.round_in_play = ""
+            return
+        self._go_on(round_id, opened)
+        if account is not None:
+            if account.round_in_play not in ("", round_id):
+                faults.append(("round_overlap", "round in play of the account", "none", account.round_in_play))
+            account.round_in_play = round_id
+
+    def _go_on(self, round_id: str, opened: tuple[Any, ...]) -> bool:
+        """Have a round no longer stand still, and return whether it did."""
+        if self._blocking.get((opened[0], opened[1])) == round_id:
+            del self._blocking[opened[0], opened[1]]
+        is_interrupted = round_id in self._interrupted
+        self._interrupted.discard(round_id)
+        return is_interrupted
+
+    def _void_round(self, faults: list[EventFault], round_id: str, version: int, values: dict[str, Any]) -> None:
+        opened = self.rounds.pop(round_id, None)
+        if opened is None:
+            faults.append(("round_voided", "void", "of a round in play", "of none"))
+            return
+        self._asking.discard(round_id)
+        self._go_on(round_id, opened)
+        self.settled.add((round_id, *opened[:4], "voided", version))
+        account = self.accounts.get(opened[0])
+        if account is not None:
+            balance, after = account.balance_minor + values["refund_minor"], values["balance_after_minor"]
+            if after != balance:
+                faults.append(("balance", "balance after in round_voided", str(balance), str(after)))
+            account.balance_minor = after
+            if values["refund_bonus_minor"]:
+                account.bonus_minor = (account.bonus_minor or 0) + values["refund_bonus_minor"]
+            if account.round_in_play == round_id:
+                account.round_in_play = ""
+
+    def _move_bonus(self, faults: list[EventFault], ref: str, version: int, values: dict[str, Any]) -> None:
+        account = self.accounts.get(ref)
+        if account is None:
+            faults.append(("account_unknown", "account of bonus_moved", "an account that was opened", ref))
+            return
+        bonus, after = (account.bonus_minor or 0) + values["amount_minor"], values["bonus_after_minor"]
+        if after != bonus:
+            faults.append(("balance", "bonus money after in bonus_moved", str(bonus), str(after)))
+        faults += check_movement(account.movement, values, version)
+        account.movement = None
+        account.bonus_minor, account.version = after, version
 
     def _move_funds(self, faults: list[EventFault], ref: str, version: int, values: dict[str, Any]) -> None:
         account = self.accounts.get(ref)
@@ -268,11 +345,13 @@ class Recomputed:
         yield from self._compare_accounts(rows)
         yield from self._compare_epochs(rows)
         yield from self._compare_states(rows)
+        yield from self._compare_interrupted(rows)
+        yield from self._compare_bonuses(rows)
 
     def add_rounds_in_play(self, last_versions: Mapping[str, int]) -> None:
         """Hand on what the rows of the rounds in play must be; last_versions: what their streams have come to."""
         for round_id, opened in self.rounds.items():
-            status = "waiting" if round_id in self._asking else "open"
+            status = "interrupted" if round_id in self._interrupted else "waiting" if round_id in self._asking else "open"
             self.settled.add((round_id, *opened[:4], status, last_versions.get(ROUND_STREAM + round_id, 1)))
 
     def _compare_accounts(self, rows: TableRows) -> Iterator[RowFault]:
@@ -326,3 +405,27 @@ class Recomputed:
                 yield "row", f"round_id in {row}", stream, wanted, round_id
         for ref, game in missing:
             yield "row_missing", f"states {ref}, {game}", ACCOUNT_STREAM + ref, "a row", "none"
+
+    def _compare_interrupted(self, rows: TableRows) -> Iterator[RowFault]:
+        missing = dict(self._blocking)
+        for ref, game, round_id in rows.interrupted_rounds():
+            row, stream = f"interrupted_rounds {ref}, {game}", ROUND_STREAM + round_id
+            wanted = missing.pop((ref, game), None)
+            if wanted is None:
+                yield "row_extra", row, stream, "no row without a round that is interrupted", round_id
+            elif wanted != round_id:
+                yield "row", f"round_id in {row}", ROUND_STREAM + wanted, wanted, round_id
+        for (ref, game), round_id in missing.items():
+            yield "row_missing", f"interrupted_rounds {ref}, {game}", ROUND_STREAM + round_id, "a row", "none"
+
+    def _compare_bonuses(self, rows: TableRows) -> Iterator[RowFault]:
+        missing = {ref: account.bonus_minor for ref, account in self.accounts.items() if account.bonus_minor is not None}
+        for ref, bonus in rows.bonuses():
+            row, stream = f"bonuses {ref}", ACCOUNT_STREAM + ref
+            wanted = missing.pop(ref, None)
+            if wanted is None:
+                yield "row_extra", row, stream, "no row without bonus money", str(bonus)
+            elif wanted != bonus:
+                yield "row", f"bonus_minor in {row}", stream, str(wanted), str(bonus)
+        for ref in missing:
+            yield "row_missing", f"bonuses {ref}", ACCOUNT_STREAM + ref, "a row", "none"

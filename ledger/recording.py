@@ -22,15 +22,17 @@ from ledger.errors import (
     RoundUnknown,
     VersionConflict,
 )
+from ledger.later_tables import LATER_TABLES
 from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
 from ledger.money import amount_text, check_balance
-from ledger.reading import Cursor, Nodes, Reading, Statements, has_states, has_texts, tree_size
+from ledger.reading import Cursor, Nodes, Reading, Statements, has_table, tree_size
 from ledger.references import now_us
-from ledger.states import CREATE_STATES
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
-from ledger.texts import CREATE_TEXTS
 
-__all__ = ["Recording", "TreeEnd", "WriteStatements", "short_error", "write_statements"]
+__all__ = ["IN_PLAY", "PLAYABLE", "Recording", "RoundInStore", "TreeEnd", "WriteStatements", "short_error", "write_statements"]
+
+PLAYABLE = ("open", "waiting")  # what a round is that can go on at once
+IN_PLAY = (*PLAYABLE, "interrupted")
 
 
 class WriteStatements(NamedTuple):
@@ -42,14 +44,15 @@ class WriteStatements(NamedTuple):
     select_epoch: str
     select_epoch_next: str
     select_epochs_open: str
+    select_interrupted: str
+    select_bonus: str
     select_last_version: str
     select_round: str
     select_state: str
-    create_states: str
-    create_texts: str
     insert_account: str
     insert_account_name: str
     insert_epoch: str
+    insert_interrupted: str
     insert_leaf: str
     insert_node: str
     insert_round: str
@@ -59,9 +62,11 @@ class WriteStatements(NamedTuple):
     update_account_settling: str
     update_epoch_closing: str
     update_epoch_nonce: str
-    update_round_leaving: str
-    update_round_settling: str
+    update_account_voiding: str
+    update_round: str
+    upsert_bonus: str
     upsert_state: str
+    delete_interrupted: str
 
 
 _STATEMENTS = WriteStatements(
@@ -74,16 +79,17 @@ _STATEMENTS = WriteStatements(
     select_epoch="SELECT next_nonce FROM epochs WHERE epoch = ? AND is_closed = 0",
     select_epoch_next="SELECT coalesce(MAX(epoch), 0) + 1 FROM epochs",
     select_epochs_open="SELECT epoch FROM epochs WHERE is_closed = 0 ORDER BY epoch",
+    select_interrupted="SELECT round_id FROM interrupted_rounds WHERE account_ref = ? AND game = ?",
+    select_bonus="SELECT bonus_minor FROM bonuses WHERE account_ref = ?",
     select_last_version="SELECT coalesce(MAX(originator_version), 0) FROM stored_events WHERE originator_id = ?",
     select_round="SELECT r.status, r.version, r.account_ref, r.game, a.balance_minor, a.currency "
     "FROM rounds r JOIN accounts a ON a.account_ref = r.account_ref WHERE r.round_id = ?",
     select_state="SELECT e.state FROM states s JOIN stored_events e ON e.originator_id = 'round/' || s.round_id "
     "WHERE s.account_ref = ? AND s.game = ? AND e.topic = 'round_settled/1'",
-    create_states=CREATE_STATES,
-    create_texts=CREATE_TEXTS,
     insert_account="INSERT INTO accounts VALUES (?,1,?,0,'')",
     insert_account_name="INSERT INTO account_names VALUES (?,?)",
     insert_epoch="INSERT INTO epochs VALUES (?,?,?,?,0,0)",
+    insert_interrupted="INSERT INTO interrupted_rounds VALUES (?,?,?)",
     insert_leaf="INSERT INTO leaves VALUES (?,?,?,?,?,?)",
     insert_node="INSERT INTO nodes VALUES (?,?,?)",
     insert_round="INSERT INTO rounds VALUES (?,?,?,?,?,'open',1)",
@@ -93,9 +99,12 @@ _STATEMENTS = WriteStatements(
     update_account_settling="UPDATE accounts SET balance_minor = ?, round_in_play = '' WHERE account_ref = ?",
     update_epoch_closing="UPDATE epochs SET is_closed = 1 WHERE epoch = ?",
     update_epoch_nonce="UPDATE epochs SET next_nonce = next_nonce + 1 WHERE epoch = ?",
-    update_round_leaving="UPDATE rounds SET status = 'waiting', version = ? WHERE round_id = ?",
-    update_round_settling="UPDATE rounds SET status = 'settled', version = ? WHERE round_id = ?",
+    update_account_voiding="UPDATE accounts SET balance_minor = ?, "
+    "round_in_play = CASE round_in_play WHEN ? THEN '' ELSE round_in_play END WHERE account_ref = ?",
+    update_round="UPDATE rounds SET status = ?, version = ? WHERE round_id = ?",
+    upsert_bonus="INSERT INTO bonuses VALUES (?,?) ON CONFLICT (account_ref) DO UPDATE SET bonus_minor = excluded.bonus_minor",
     upsert_state="INSERT INTO states VALUES (?,?,?) ON CONFLICT (account_ref, game) DO UPDATE SET round_id = excluded.round_id",
+    delete_interrupted="DELETE FROM interrupted_rounds WHERE round_id = ?",
 )
 
 
@@ -104,7 +113,7 @@ def write_statements(mark: str) -> WriteStatements:
     return WriteStatements._make(statement.replace("?", mark) for statement in _STATEMENTS)
 
 
-class _RoundInPlay(NamedTuple):
+class RoundInStore(NamedTuple):
     """What a transaction that goes on with a round reads of it."""
 
     status: str
@@ -151,6 +160,7 @@ class Recording(Reading):
 
     def _start(self) -> None:
         self.clock = now_us
+        self._tables_seen: set[str] = set()
         self._tree_end = TreeEnd(self.reads, self.writes)
 
     @staticmethod
@@ -178,10 +188,15 @@ class Recording(Reading):
             self._append_checked(cursor, stream, version_first, events)
 
     def _write_texts(self, cursor: Cursor, texts: Sequence[TextRow]) -> None:
-        if texts and not has_texts(cursor, self.reads):
-            cursor.execute(self.writes.create_texts)
+        if texts:
+            self._need_table(cursor, "texts")
         for text in texts:
             cursor.execute(self.writes.insert_text, text)
+
+    def _need_table(self, cursor: Cursor, table: str) -> None:
+        """Make one of the later tables where the ledger has none."""
+        if not has_table(cursor, self.reads, table):
+            cursor.execute(LATER_TABLES[table].replace("INTEGER", self.dialect.integer_type))
 
     def _append_checked(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
         # The database refuses a version that is taken; a gap only we see.
@@ -284,10 +299,9 @@ class Recording(Reading):
             if row is None:
                 raise AccountUnknown(account_ref)
             account, nonce = AccountRow._make(row[:5]), row[5]
-            if account.round_in_play:
-                raise RoundInPlay(account_ref, account.round_in_play)
-            if account.balance_minor < cost_minor:
-                raise short_error(account, cost_minor)
+            if held := account.round_in_play or self._interrupted(cursor, account_ref, game):
+                raise RoundInPlay(account_ref, held)
+            bonus_minor = self._pay_by_bonus(cursor, account, cost_minor) if account.balance_minor < cost_minor else 0
             if nonce is None:
                 raise EpochEnded(opening.epoch)
             if row[6] != opening.ledger_version:
@@ -295,35 +309,53 @@ class Recording(Reading):
             settlement = self._left_state(cursor, account_ref, game) if opening.carries_state else None
             now = self.clock()
             event = event_of(account, nonce, settlement, now)
-            cursor.execute(self.writes.update_account_opening, (account.balance_minor - cost_minor, round_id, account_ref))
+            balance = account.balance_minor - cost_minor + bonus_minor
+            cursor.execute(self.writes.update_account_opening, (balance, round_id, account_ref))
             cursor.execute(self.writes.update_epoch_nonce, (opening.epoch,))
             cursor.execute(self.writes.insert_round, (round_id, account_ref, game, external_ref, idempotency_key))
             self._append(cursor, ROUND_STREAM + round_id, 1, [event], now)
         return OpenedRow(round_id, event.data, False)
 
+    def _has_table(self, cursor: Cursor, table: str) -> bool:
+        """Return whether there is one of the later tables: one that was seen is never looked for again."""
+        if table not in self._tables_seen and has_table(cursor, self.reads, table):
+            self._tables_seen.add(table)
+        return table in self._tables_seen
+
+    def _interrupted(self, cursor: Cursor, account_ref: str, game: str) -> str:
+        """Return the round of this game that the account has interrupted, empty where there is none."""
+        if not self._has_table(cursor, "interrupted_rounds"):
+            return ""
+        row = cursor.execute(self.writes.select_interrupted, (account_ref, game)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _bonus(self, cursor: Cursor, account_ref: str) -> int:
+        row = cursor.execute(self.writes.select_bonus, (account_ref,)).fetchone() if self._has_table(cursor, "bonuses") else None
+        return int(row[0]) if row else 0
+
+    def _pay_by_bonus(self, cursor: Cursor, account: AccountRow, cost_minor: int) -> int:
+        """Take from an account's bonus money what its balance is short of, and return that; raises FundsShort."""
+        bonus, missing = self._bonus(cursor, account.account_ref), cost_minor - account.balance_minor
+        if bonus < missing:
+            raise short_error(account, cost_minor, bonus)
+        cursor.execute(self.writes.upsert_bonus, (account.account_ref, bonus - missing))
+        return missing
+
     def _left_state(self, cursor: Cursor, account_ref: str, game: str) -> bytes | None:
-        row = cursor.execute(self.writes.select_state, (account_ref, game)).fetchone() if has_states(cursor, self.reads) else None
+        row = cursor.execute(self.writes.select_state, (account_ref, game)).fetchone() if has_table(cursor, self.reads, "states") else None
         return bytes(row[0]) if row else None
 
-    def _round_in_play(self, cursor: Cursor, round_id: str, version_last: int) -> _RoundInPlay:
+    def _round_in_play(self, cursor: Cursor, round_id: str, version_last: int, statuses: Sequence[str] = PLAYABLE) -> RoundInStore:
+        """Return what is kept of a round; raises RoundUnknown, RoundNotOpen unless its status is one of these, VersionConflict."""
         row = cursor.execute(self.writes.select_round, (round_id,)).fetchone()
         if row is None:
             raise RoundUnknown(round_id, "it was never opened here")
-        found = _RoundInPlay._make(row)
-        if found.status not in ("open", "waiting"):
+        found = RoundInStore._make(row)
+        if found.status not in statuses:
             raise RoundNotOpen(round_id, found.status)
         if found.version != version_last:  # somebody else has gone on with it
             raise VersionConflict(ROUND_STREAM + round_id, found.version + 1, version_last + 1)
         return found
-
-    def leave_round(self, round_id: str, version_last: int, events_of: Callable[[int], Sequence[EventBytes]]) -> None:
-        """Add the events of a round up to a choice that it waits for."""
-        with self._writing as cursor:
-            self._round_in_play(cursor, round_id, version_last)
-            now = self.clock()
-            events = events_of(now)
-            cursor.execute(self.writes.update_round_leaving, (version_last + len(events), round_id))
-            self._append(cursor, ROUND_STREAM + round_id, version_last + 1, events, now)
 
     def settle_round(
         self,
@@ -342,16 +374,15 @@ class Recording(Reading):
             now = self.clock()
             events = events_of(balance, now)
             cursor.execute(self.writes.update_account_settling, (balance, found.account_ref))
-            cursor.execute(self.writes.update_round_settling, (version_last + len(events), round_id))
+            cursor.execute(self.writes.update_round, ("settled", version_last + len(events), round_id))
             if leaves_state:
-                if not has_states(cursor, self.reads):
-                    cursor.execute(self.writes.create_states)
+                self._need_table(cursor, "states")
                 cursor.execute(self.writes.upsert_state, (found.account_ref, found.game, round_id))
             self._append(cursor, ROUND_STREAM + round_id, version_last + 1, events, now)
         return int(balance)
 
 
-def short_error(account: AccountRow, cost_minor: int) -> FundsShort:
-    """Return the error that an account cannot pay."""
-    cost, balance = (amount_text(minor, account.currency) for minor in (cost_minor, account.balance_minor))
+def short_error(account: AccountRow, cost_minor: int, bonus_minor: int = 0) -> FundsShort:
+    """Return the error that an account cannot pay, its bonus money included where that would count."""
+    cost, balance = (amount_text(minor, account.currency) for minor in (cost_minor, account.balance_minor + bonus_minor))
     return FundsShort(account.account_ref, cost, balance, account.currency)

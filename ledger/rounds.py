@@ -24,8 +24,8 @@ from engines.rules import GameRules
 from ledger.accounts import FundsReason, check_text, find_account, move_funds, open_account
 from ledger.address import DatabaseAddress, LedgerPlace, ledger_place
 from ledger.altering import Altering
-from ledger.bets import Bet, BetTerms, Draft, Game, Opened, Played, Waiting, check_game, check_same_bet, check_terms
-from ledger.choices import Chosen, check_choices, events_of_leg, offered_by, play_out
+from ledger.bets import Bet, BetTerms, Draft, Game, Leg, Opened, Played, Waiting, check_game, check_same_bet, check_terms
+from ledger.choices import OFFERED, Chosen, check_choices, events_of_leg, offered_by, play_out
 from ledger.codec import LedgerMapper, event_bytes, parse_event
 from ledger.creation import create_ledger, ledger_env
 from ledger.epochs import Commitment, EpochOwner, WriterEpochs
@@ -41,7 +41,9 @@ from ledger.errors import (
     TextInvalid,
     VersionConflict,
 )
+from ledger.interruptions import check_not_void, resume_interrupted
 from ledger.keys import default_keys_dir, load_seed_key
+from ledger.legs import first_leg, is_completed_by_system, standing_of
 from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
 from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
@@ -193,7 +195,7 @@ class RoundLedger(Application[str]):
                 assert draft.event is not None
                 draft.epoch.next_nonce = draft.event.nonce + 1
                 return Opened(row.round_id, draft.event, row.data, draft.key)
-            opened = replace(self._recorded(row.round_id), is_repeat=True)
+            opened = replace(self.recorded(row.round_id), is_repeat=True)
             check_same_bet(opened, bet)
             return opened
 
@@ -224,6 +226,7 @@ class RoundLedger(Application[str]):
         with the round, and BalanceTooLarge, upon which the round is still in play.
         """
         outcome_digest = hashlib.sha256(append_form([data for _, data in outcome.events])).hexdigest()
+        is_by_system = is_completed_by_system(opened.later)
         settled: RoundSettled | None = None
 
         def events_of(balance_minor: int, now: int) -> Sequence[EventBytes]:
@@ -234,7 +237,7 @@ class RoundLedger(Application[str]):
                 total_win_minor=outcome.total_win_minor,
                 base_win_minor=outcome.base_win_minor,
                 feature_win_minor=outcome.feature_win_minor,
-                ended=outcome.ended,  # type: ignore[arg-type]
+                ended="auto_completed" if is_by_system and outcome.ended == "played" else outcome.ended,  # type: ignore[arg-type]
                 state_out=outcome.state_out,
                 balance_after_minor=balance_minor,
                 outcome_digest=outcome_digest,
@@ -270,7 +273,10 @@ class RoundLedger(Application[str]):
                 check_choices(opened, choices)
                 return Played(opened.round_id, opened.event, settled, True)
             check_game(opened, game)
-        return self._play_opened(opened, game, choices, opened.event.session_ref, opened.event.channel)
+        terms_again = {"session_ref": opened.event.session_ref, "channel": opened.event.channel}
+        if opened.later:
+            return self.finish_round(opened.round_id, game, choices, **terms_again)._replace(is_repeat=True)
+        return self._play_opened(opened, game, choices, **terms_again)
 
     def play_to_choice(self, account_ref: str, game: Game, mode: str, bet_minor: int, **terms: Unpack[BetTerms]) -> Played | Waiting:
         """Open and play a round, and leave it where it asks for a choice: it waits until `finish_round` or `resume_round`.
@@ -286,17 +292,37 @@ class RoundLedger(Application[str]):
         outcome, chosen = play_out(game, opened, None, is_left=True)
         if not outcome.wants_choice:
             return Played(opened.round_id, opened.event, self.settle_round(opened, outcome, chosen), opened.is_repeat)
-        if not opened.later:
-            self._leave_round(opened, outcome)
+        if standing_of(opened.later) == "open":
+            added = list(events_of_leg(opened, outcome, chosen, 0, session_ref="", channel=""))
+            self._leave_round(opened, added, "waiting")
         return Waiting(opened.round_id, opened.event, offered_by(outcome.events)[-1], opened.is_repeat)
 
-    def _leave_round(self, opened: Opened, outcome: Outcome) -> None:
-        def events_of(now: int) -> Sequence[EventBytes]:
-            return list(events_of_leg(opened, outcome, (), now, session_ref="", channel=""))
+    def play_leg(
+        self, round_id: str, game: Game, choices: Sequence[int] | None = None, *, session_ref: str = "", channel: str = ""
+    ) -> Played | Waiting | Leg:
+        """Play a round up to the end of its next leg and record that; after the last one it is settled.
 
-        self.store.leave_round(opened.round_id, 1 + len(opened.later), events_of)
+        choices: all that were made so far, in order; a round that waits for one that is not among them is left as it is. Raises as
+        `finish_round`.
+        """
+        opened = self._going_on(round_id, game, session_ref=session_ref, channel=channel)
+        outcome, chosen = play_out(game, opened, choices, is_left=True)
+        terms = {"session_ref": session_ref, "channel": channel}
+        added = list(events_of_leg(opened, outcome, chosen, self.store.clock(), **terms))
+        count = first_leg(added)
+        if count == len(added) and not outcome.wants_choice:
+            return Played(round_id, opened.event, self.settle_round(opened, outcome, chosen, **terms))
+        is_offer = not added or count == len(added) or added[count - 1].topic == OFFERED
+        if count:
+            self._leave_round(opened, added[:count], "waiting" if is_offer else "open")
+        if is_offer:
+            return Waiting(round_id, opened.event, (offered_by(added[:count]) or offered_by(opened.later))[-1])
+        return Leg(round_id, opened.event, count)
 
-    def _play_opened(self, opened: Opened, game: Game, choices: Sequence[int] | None, session_ref: str, channel: str) -> Played:
+    def _leave_round(self, opened: Opened, leg: Sequence[EventBytes], status: str) -> None:
+        self.store.leave_round(opened.round_id, 1 + len(opened.later), lambda _: leg, status=status)
+
+    def _play_opened(self, opened: Opened, game: Game, choices: Sequence[int] | None, *, session_ref: str, channel: str) -> Played:
         outcome, chosen = play_out(game, opened, choices, is_left=False)
         terms = {"session_ref": session_ref, "channel": channel}
         settled = self.settle_round(opened, outcome, chosen, **terms) if chosen else self.settle_round(opened, outcome)
@@ -313,20 +339,28 @@ class RoundLedger(Application[str]):
     def finish_round(
         self, round_id: str, game: Game, choices: Sequence[int] | None = None, *, session_ref: str = "", channel: str = ""
     ) -> Played:
-        """Play and settle a round that was cut off after its opening or waits for a choice, from the same seed and nonce.
+        """Play and settle a round that was cut off, interrupted or waits for a choice, from the same seed and nonce.
 
         choices: as by `play`, those recorded before included. session_ref and channel: where they come from. Raises RoundUnknown,
-        RoundNotOpen, GameMismatch for another game, rules or build, EpochUnknown, KeyMismatch, ChoiceNotOffered, ChoiceConflict,
-        and LegMismatch where what is recorded of the round is not what its seed leads to.
+        RoundNotOpen, RoundOverdue where its profile has it void by now, RoundInPlay where it was interrupted and its account plays
+        another, GameMismatch for another game, rules or build, EpochUnknown, KeyMismatch, ChoiceNotOffered, ChoiceConflict, and
+        LegMismatch where what is recorded of the round is not what its seed leads to.
         """
-        opened = self._recorded(round_id)
-        row = self.store.round(round_id)
-        if row is None:
-            raise RoundUnknown(round_id, "it has no row")
-        if row.status not in ("open", "waiting"):
-            raise RoundNotOpen(round_id, row.status)
+        opened = self._going_on(round_id, game, session_ref=session_ref, channel=channel)
+        return self._play_opened(opened, game, choices, session_ref=session_ref, channel=channel)
+
+    def _going_on(self, round_id: str, game: Game, *, session_ref: str, channel: str) -> Opened:
+        """Return a round that can go on; one that is interrupted is resumed."""
+        opened = self.recorded(round_id)
+        standing = standing_of(opened.later)
+        if standing in ("settled", "voided"):
+            raise RoundNotOpen(round_id, standing)
         check_game(opened, game)
-        return self._play_opened(opened, game, choices, session_ref, channel)
+        check_not_void(self.store, opened)
+        if standing != "interrupted":
+            return opened
+        resume_interrupted(self.store, opened, "player", session_ref=session_ref, channel=channel)
+        return self.recorded(round_id)
 
     def resume_round(
         self, round_id: str, game: Game, choices: Sequence[int] | None = None, *, session_ref: str = "", channel: str = ""
@@ -338,14 +372,15 @@ class RoundLedger(Application[str]):
         try:
             return self.finish_round(round_id, game, choices, session_ref=session_ref, channel=channel)
         except (RoundNotOpen, VersionConflict):
-            opened = self._recorded(round_id)
+            opened = self.recorded(round_id)
             settled = self._settled(opened)
             if settled is None:
                 raise
             check_choices(opened, choices)
             return Played(round_id, opened.event, settled, True)
 
-    def _recorded(self, round_id: str) -> Opened:
+    def recorded(self, round_id: str) -> Opened:
+        """Return a round as it is recorded, with the key that it is played from; raises RoundUnknown, EpochUnknown, KeyMismatch."""
         events = self.round_events(round_id)
         if not events:
             raise RoundUnknown(round_id, "it has no events")

@@ -18,5 +18,6 @@ DIALECT = Dialect(
     listed=" IN (SELECT value FROM json_each(?))",
     unindexed="+",  # by the index of streams a range of leaves would be read in the wrong order
     later_tables="SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
+    integer_type="INTEGER",
     list_of=lambda names: json.dumps(list(names)),
 )

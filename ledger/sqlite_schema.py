@@ -18,8 +18,7 @@ from ledger.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from ledger.states import CREATE_STATES
-from ledger.texts import CREATE_TEXTS
+from ledger.later_tables import LATER_TABLES
 
 __all__ = [
     "BUSY_SECONDS",
@@ -78,7 +77,7 @@ def refusals() -> list[str]:
 
 def definitions() -> list[str]:
     """Return the statements that make the tables, indexes and triggers of a new ledger."""
-    return [*(statement for statement in _TABLES.split(";\n") if statement.strip()), CREATE_TEXTS, CREATE_STATES, *refusals()]
+    return [*(statement for statement in _TABLES.split(";\n") if statement.strip()), *LATER_TABLES.values(), *refusals()]
 
 
 def ledger_uri(path: Path, *, writable: bool) -> str:

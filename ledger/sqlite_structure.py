@@ -12,6 +12,7 @@ from threading import Thread
 from typing import NamedTuple
 
 from ledger.faults import Fault
+from ledger.later_tables import LATER_TABLES
 from ledger.sqlite_schema import SCHEMA_VERSION, definitions, ledger_uri
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, ROUND_STREAM
 
@@ -19,7 +20,6 @@ __all__ = ["FileStructure"]
 
 _MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # of an operator's ANALYZE: they choose ways to read, not what is read
-_LATER = ("texts", "states")  # a ledger from before there were any has no table of them
 _MESSAGES_MAX = 100
 
 # For each table: how a row is named, by SQL, and the stream and the version that it is about.
@@ -33,6 +33,8 @@ _ROW_NAMES = {
     "rounds": ("'rounds ' || round_id", f"'{ROUND_STREAM}' || round_id", "0"),
     "texts": ("'texts ' || text_hash", "''", "0"),
     "states": ("'states ' || account_ref || ', ' || game", f"'{ACCOUNT_STREAM}' || account_ref", "0"),
+    "interrupted_rounds": ("'interrupted_rounds ' || account_ref || ', ' || game", f"'{ROUND_STREAM}' || round_id", "0"),
+    "bonuses": ("'bonuses ' || account_ref", f"'{ACCOUNT_STREAM}' || account_ref", "0"),
 }
 
 
@@ -82,7 +84,7 @@ def _definition_faults(connection: sqlite3.Connection) -> Iterator[Fault]:
         elif wanted is not None and wanted != (table, sql):
             yield _fault("definition", f"{kind} {name}", _in_words(*wanted), _in_words(table, sql))
     for (kind, name), wanted in missing.items():
-        if wanted[0] not in _LATER:
+        if wanted[0] not in LATER_TABLES:
             yield _fault("definition", f"{kind} {name}", _in_words(*wanted), "none")
     yield from _number_faults(connection)
 

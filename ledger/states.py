@@ -8,12 +8,7 @@ import json
 
 from engines.rules import GameRules
 
-__all__ = ["CREATE_STATES", "state_after"]
-
-# The same on both databases; a ledger from before any game carried a state gets it with the first one.
-CREATE_STATES = (
-    "CREATE TABLE states (account_ref TEXT NOT NULL, game TEXT NOT NULL, round_id TEXT NOT NULL, PRIMARY KEY (account_ref, game))"
-)
+__all__ = ["state_after"]
 
 
 def state_after(rules: GameRules, settlement: bytes | None) -> dict[str, int]:

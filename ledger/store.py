@@ -186,12 +186,6 @@ class Store(Protocol):
         where the stream `ledger` has another version.
         """
 
-    def leave_round(self, round_id: str, version_last: int, events_of: Callable[[int], Sequence[EventBytes]]) -> None:
-        """Add the events of a round behind version `version_last`; it waits for a choice from here on, the slot stays taken.
-
-        `events_of` is called with the time. Raises RoundUnknown, RoundNotOpen, VersionConflict.
-        """
-
     def settle_round(
         self,
         round_id: str,
@@ -233,7 +227,7 @@ class Store(Protocol):
         """Return the row of a text; None also where it was erased."""
 
     def rounds_in_play(self) -> list[str]:
-        """Return the ids of the rounds that hold an account's slot, in the order of the accounts."""
+        """Return the ids of the rounds in play, those that are interrupted included, sorted."""
 
     def streams(self, prefix: str) -> list[str]:
         """Return the names of the streams that start with `prefix`, sorted."""

@@ -201,10 +201,20 @@ class TableRows:
 
     def states(self) -> Iterator[tuple[Any, ...]]:
         """Iterate over account, game and round of all states, sorted; none where there is no table of them."""
-        if not self._value(self._dialect.later_tables, "states"):
+        return self._later("states", [*map(self._text, ("account_ref", "game", "round_id"))])
+
+    def interrupted_rounds(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over account, game and round of all rounds that are interrupted and leave a slot free, sorted."""
+        return self._later("interrupted_rounds", [*map(self._text, ("account_ref", "game", "round_id"))])
+
+    def bonuses(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over account and bonus money, sorted."""
+        return self._later("bonuses", [self._text("account_ref"), self._dialect.integer.format("bonus_minor")])
+
+    def _later(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        if not self._value(self._dialect.later_tables, table):
             return iter(())
-        columns = ", ".join(map(self._text, ("account_ref", "game", "round_id")))
-        return rows_in_pages(self._all(f"SELECT {columns} FROM states ORDER BY 1, 2"))
+        return rows_in_pages(self._all(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1, 2"))
 
     def round_count(self) -> int:
         """Return the number of rows of rounds."""

@@ -8,10 +8,8 @@ import os
 
 from ledger.store import TextRow
 
-__all__ = ["CREATE_TEXTS", "is_own_text", "salted_text"]
+__all__ = ["is_own_text", "salted_text"]
 
-# The same on both databases; a ledger from before there were texts gets it with its first one.
-CREATE_TEXTS = "CREATE TABLE texts (text_hash TEXT PRIMARY KEY, salt TEXT NOT NULL, content TEXT NOT NULL)"
 _SALT_BYTES = 32
 
 

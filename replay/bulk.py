@@ -39,6 +39,7 @@ class BulkPlan(NamedTuple):
     tree_size: int  # of the moment that is verified; what is recorded later is left to the next time
     anchors: Anchors = NO_ANCHORS  # what the ledger's tree is held against
     round_keys: Mapping[str, bytes] | None = None  # released keys by round id, for rounds whose seed is sealed
+    now_us: int = 0  # the moment that rounds in play are judged at
 
     @property
     def round_count(self) -> int:
@@ -56,6 +57,7 @@ class ChunkTask(NamedTuple):
     is_compiled: bool
     has_paths: bool
     round_keys: Mapping[str, bytes] | None = None
+    now_us: int = 0
 
 
 class ChunkResult(NamedTuple):
@@ -110,8 +112,11 @@ def plan_bulk(
     sample_count: int | None = None,
     anchors: Anchors = NO_ANCHORS,
     round_keys: Mapping[str, bytes] | None = None,
+    now_us: int = 0,
 ) -> BulkPlan:
     """Return which rounds to verify: those wanted, in the order of opening, or `sample_count` of them evenly spread.
+
+    now_us: the moment that rounds in play are judged at, 0 for this one.
 
     Raises as `RoundLedger.open_for_reading`, and AccountUnknown.
     """
@@ -119,7 +124,7 @@ def plan_bulk(
     try:
         if wanted.account_ref:
             wanted = wanted._replace(account_ref=ledger.account(wanted.account_ref).account_ref)
-        tree_size = ledger.store.tree_size()
+        tree_size, now_us = ledger.store.tree_size(), now_us or ledger.store.clock()
         streams = [
             record.stream
             for record in ledger.store.round_records(topics=("round_opened/1",))
@@ -130,7 +135,7 @@ def plan_bulk(
     is_whole = wanted == ALL_ROUNDS and sample_count is None
     if sample_count is not None and sample_count < len(streams):
         streams = [streams[i * len(streams) // sample_count] for i in range(sample_count)]
-    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys)
+    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys, now_us)
 
 
 def may_be_wanted(ledger: RoundLedger, record: RoundRecord, wanted: RoundFilter) -> bool:
@@ -158,7 +163,13 @@ def verify_chunk(task: ChunkTask) -> ChunkResult:
     ledger = RoundLedger.open_for_reading(task.path)
     try:
         verifier = Verifier(
-            ledger, keys_dir=task.keys_dir, rules=task.rules, is_compiled=task.is_compiled, anchors=None, round_keys=task.round_keys
+            ledger,
+            keys_dir=task.keys_dir,
+            rules=task.rules,
+            is_compiled=task.is_compiled,
+            anchors=None,
+            round_keys=task.round_keys,
+            now_us=task.now_us,
         )
         result = ChunkResult(0, Counter(), [], Counter(), Counter(), 0)
         draft_count = 0
@@ -197,8 +208,8 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     summary.is_whole = plan.is_whole
     is_compiled = plan.round_count >= COMPILE_FROM and find_spec("numba") is not None
     tasks = [
-        ChunkTask(plan.path, plan.keys_dir, plan.rules, plan.streams[i : i + CHUNK_ROUNDS], is_compiled, not plan.is_whole, plan.round_keys)
-        for i in range(0, plan.round_count, CHUNK_ROUNDS)
+        ChunkTask(plan.path, plan.keys_dir, plan.rules, streams, is_compiled, not plan.is_whole, plan.round_keys, plan.now_us)
+        for streams in (plan.streams[i : i + CHUNK_ROUNDS] for i in range(0, plan.round_count, CHUNK_ROUNDS))
     ]
     unclean_ids: set[str] = set()
     seed_failed_ids: set[str] = set()

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from engines.canonical import RecordedEvent
 from engines.game_events import GAME_EVENTS, GameEvent
 from engines.rules import GameRules
-from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved, RoundOpened, RoundSettled
+from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved, RoundOpened, RoundSettled, RoundVoided
 from replay.choices import ChoiceOrder, check_choices
 from replay.export_lines import ExportLine, parse_export, short_text
+from replay.life import check_amounts, check_order, is_completed_by_system, refund_options
 from replay.reconcile import AccountFact, check_digests, cost_options, reconcile_account, reconcile_round, win_options
 from replay.referee.walk import RoundTerms, RoundTotals, RoundWalk, plain_walk, walk_round
 from replay.states import LeftState, carried_finding, state_after
@@ -34,7 +35,7 @@ RulesFor = Callable[[str, str, str], GameRules]
 ROUND_PREFIX = "round/"
 ACCOUNT_PREFIX = "account/"
 # Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
-KINDS_PASSED_OVER = frozenset({"round_interrupted", "round_resumed", "round_voided", "presentation_sent", "presentation_acked"})
+KINDS_PASSED_OVER = frozenset({"presentation_sent", "presentation_acked"})
 # A value of the right type outside its range: the event can still be walked.
 VALUE_ERRORS = frozenset(
     {"greater_than_equal", "less_than_equal", "literal_error", "string_pattern_mismatch", "string_too_long", "extra_forbidden"}
@@ -48,7 +49,7 @@ NOT_SHOWN: tuple[tuple[CheckName, str], ...] = (
 
 
 class RoundCheck(NamedTuple):
-    """What was found in one round; `opened` and `settled` are None where the file has no such event.
+    """What was found in one round; `opened`, `settled` and `voided` are None where the file has no such event.
 
     `terms` are what the round was played for and from, None where it was not walked; `order` what it says of choices.
     """
@@ -60,6 +61,7 @@ class RoundCheck(NamedTuple):
     settled: RoundSettled | None
     order: ChoiceOrder
     terms: PlayTerms | None
+    voided: RoundVoided | None = None
 
 
 class StreamFinding(NamedTuple):
@@ -212,10 +214,13 @@ class _RoundPass:
         self.round_id = stream.name.removeprefix(ROUND_PREFIX)
         self.opened: tuple[int, RoundOpened] | None = stream.first(RoundOpened)
         self.settled: tuple[int, RoundSettled] | None = stream.first(RoundSettled)
+        self.voided: tuple[int, RoundVoided] | None = stream.first(RoundVoided)
+        self._placed = [(line.event_index, event) for line, event in stream.events]
+        self._is_by_system = is_completed_by_system(self._placed)
         self.reason = ""  # why referee and totals are not run
         self.walk = RoundWalk([], RoundTotals((), (), (), ()))
         self.terms: PlayTerms | None = None
-        self._order = check_choices([(line.event_index, event) for line, event in stream.events])
+        self._order = check_choices(self._placed)
         self.rules: GameRules | None = None
         self.totals: list[Finding] = []
         self._form = stream.broken
@@ -244,7 +249,7 @@ class _RoundPass:
     def _walk(self, rules: GameRules, opened: tuple[int, RoundOpened]) -> None:
         """Walk the round by its terms as recorded; where these contradict each other, by those that fit best what came of them."""
         events: list[tuple[int, GameEvent]] = [(line.event_index, event) for line, event in self.stream.events if event.kind in GAME_EVENTS]  # type: ignore[misc]
-        if self.is_file and self.settled is None:
+        if self.is_file and self.settled is None and self.voided is None:
             ends = [place for place, (_, event) in enumerate(events) if event.kind == "spin_ended"]
             events = events[: ends[-1] + 1] if ends else []  # the spin that the file ends in is not to be judged
 
@@ -255,25 +260,29 @@ class _RoundPass:
         self._walk_by(rules, options[0])
         named = {finding.event_index for finding in self.walk.findings}
         self.add_totals([finding for finding, about in self._order.findings if not named & about])
+        self.add_totals(check_order(self._placed))
 
     def _walk_by(self, rules: GameRules, terms: PlayTerms) -> None:
         """Have the referee walk the round by these terms, and hold its opening and settlement against what came of it."""
         assert self.opened is not None
         self.walk, self.terms = walk_round(self._events, rules, is_complete=self.settled is not None, **terms._asdict()), terms
         self.totals = []
-        self.add_totals(reconcile_round(self.opened, self.settled, self.walk.totals, rules, is_balance_shown=self._is_alone))
+        self.add_totals(self._reconciled(rules, self.walk.totals))
 
     def _fault_count(self, rules: GameRules, terms: PlayTerms) -> int:
         """Return how much is wrong with the round by these terms."""
         assert self.opened is not None
         given = RoundTerms(terms.mode, terms.bet_minor, self.settled is not None, terms.state_in, terms.choices)
         walk = plain_walk(self._events, rules, given)
-        totals = reconcile_round(self.opened, self.settled, walk.totals, rules, is_balance_shown=self._is_alone)
-        return sum(finding.severity != "warning" for finding in (*walk.findings, *totals))
+        return sum(finding.severity != "warning" for finding in (*walk.findings, *self._reconciled(rules, walk.totals)))
+
+    def _reconciled(self, rules: GameRules, totals: RoundTotals) -> list[Finding]:
+        assert self.opened is not None
+        return reconcile_round(self.opened, self.settled, totals, rules, is_balance_shown=self._is_alone, is_by_system=self._is_by_system)
 
     def cut_finding(self) -> list[Finding]:
         """Return one finding where a file ends before the round's settlement."""
-        if not self.is_file or self.settled is not None or self.opened is None:
+        if not self.is_file or self.settled is not None or self.voided is not None or self.opened is None:
             return []
         last = self.stream.lines[-1]
         got = f"the end of the file after event {last.event_index}, {last.event.get('kind')}"
@@ -309,6 +318,8 @@ class _RoundPass:
                 amounts = cost_options(event, self.rules) if self.rules else ()
             elif isinstance(event, RoundSettled):
                 amounts = win_options(event, self.walk.totals)
+            elif isinstance(event, RoundVoided) and self.opened is not None:
+                amounts = refund_options(event, self.opened[1])
             else:
                 continue
             facts.append((line.recorded_at, line.line, AccountFact(self.round_id, line.event_index, event, amounts)))
@@ -320,9 +331,12 @@ class _RoundPass:
         findings = self.stream.findings + by_referee + self.totals + self.cut_finding()
         if all(finding.severity in ("warning", "completeness") for finding in findings):
             last = self._check_form()
-            if not last and self.settled is not None:
-                before = [(line.kind, line.data) for line in self.stream.lines if line.event_index < self.settled[0]]
-                last = check_digests(self.settled, before)
+            if not last and self.opened is not None:
+                last = check_amounts(self.opened[1], self._placed)
+            end = self.settled or self.voided
+            if not last and end is not None:
+                before = [(line.kind, line.data) for line in self.stream.lines if line.event_index < end[0]]
+                last = check_digests(end, before)
             self.totals += last
             findings += last
         findings.sort(key=lambda finding: finding.event_index)
@@ -332,7 +346,8 @@ class _RoundPass:
             Check(NOT_SHOWN[3][0], "not_shown", NOT_SHOWN[3][1]),
         ]
         opened, settled = self.opened[1] if self.opened else None, self.settled[1] if self.settled else None
-        return RoundCheck(self.round_id, findings, checks, opened, settled, self._order, self.terms)
+        voided = self.voided[1] if self.voided else None
+        return RoundCheck(self.round_id, findings, checks, opened, settled, self._order, self.terms, voided)
 
     def _own_checks(self, by_referee: list[Finding]) -> list[Check]:
         form = self.stream.findings
@@ -356,7 +371,7 @@ class _RoundPass:
         return kind not in LIFECYCLE_EVENTS
 
     def _totals_reason(self) -> str:
-        return self.reason or ("" if self.settled is not None else "the round is not settled")
+        return self.reason or ("" if self.settled is not None or self.voided is not None else "the round is not settled")
 
     def _check_form(self) -> list[Finding]:
         """Return at most one finding about the lines themselves: order, gaps, an end without a settlement."""
@@ -370,6 +385,8 @@ class _RoundPass:
                 ]
             appends = line.append
         kinds = [line.kind for line in self.stream.lines]
+        if torn := self._torn_leg():
+            return [torn]
         for kind, place, want in (("round_opened", 0, "the first event"), ("round_settled", len(kinds) - 1, "the last event")):
             at = [number for number, each in enumerate(kinds) if each == kind]
             if kind == "round_opened" and at != [0]:
@@ -381,6 +398,18 @@ class _RoundPass:
                     )
                 ]
         return []
+
+    def _torn_leg(self) -> Finding | None:
+        """Return a finding where an append ends within a leg of the round: it was cut off where nobody may cut it."""
+        last: ExportLine | None = None
+        for line in self.stream.lines:
+            if line.kind not in GAME_EVENTS:
+                continue
+            if last and line.append != last.append and line.kind != "spin_started" and last.kind != "choice_offered":
+                where = f"first game event of append {line.append} of {self.stream.name}"
+                return _form_finding("leg", line.event_index, where, "spin_started, or what follows a choice", line.kind)
+            last = line
+        return None
 
 
 def _form_finding(code: str, index: int, where: str, want: object, got: object) -> Finding:

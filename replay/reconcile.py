@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engines.game_events import GAME_EVENTS
 from engines.rules import GameRules
-from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
+from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled, RoundVoided
 from replay.referee.walk import RoundTotals
 from replay.verdict import Finding, Severity
 
@@ -21,6 +21,7 @@ __all__ = [
     "bet_is_allowed",
     "check_digests",
     "cost_options",
+    "credited_minor",
     "reconcile_account",
     "reconcile_round",
     "reconcile_stream",
@@ -36,7 +37,7 @@ class AccountFact(NamedTuple):
 
     source: str
     event_index: int
-    event: RoundOpened | RoundSettled | FundsMoved
+    event: RoundOpened | RoundSettled | RoundVoided | FundsMoved
     amounts: tuple[int, ...] = ()
 
 
@@ -89,15 +90,16 @@ def reconcile_round(
     rules: GameRules,
     *,
     is_balance_shown: bool = True,
+    is_by_system: bool = False,
 ) -> list[Finding]:
     """Return what is wrong in a round's opening and settlement, each given with its index in the round's stream.
 
-    `is_balance_shown` is False where other events of the account may lie between the two, or where
-    `reconcile_account` checks the balances. Digests are left to `check_digests`.
+    `is_by_system` says that the system completed it. `is_balance_shown` is False where other events of the account may lie
+    between the two, or where `reconcile_account` checks the balances. Digests are left to `check_digests`.
     """
     findings = _check_opened(opened, rules)
     if settled is not None:
-        findings += _check_split(settled, totals, rules)
+        findings += _check_split(settled, totals, rules, is_by_system=is_by_system)
         if settled[1].settled_at_us < opened[1].opened_at_us:
             where, want = "time of round_settled", f"{opened[1].opened_at_us} or later, when the round was opened"
             findings.append(_finding("time_order", "integrity", settled[0], where=where, want=want, got=settled[1].settled_at_us))
@@ -127,20 +129,20 @@ def reconcile_stream(
     return check_digests(settled, event_bytes)
 
 
-def check_digests(settled: tuple[int, RoundSettled], event_bytes: Sequence[tuple[str, bytes]]) -> list[Finding]:
-    """Return at most one finding: that the events before the settlement are not those whose digests it holds.
+def check_digests(settled: tuple[int, RoundSettled | RoundVoided], event_bytes: Sequence[tuple[str, bytes]]) -> list[Finding]:
+    """Return at most one finding: that the events before the settlement or void are not those whose digests it holds.
 
     `event_bytes` are kind and bytes of each, in order. Call it last, where nothing else was found in the round.
     """
     index, event = settled
-    outcome = appended_digest(data for kind, data in event_bytes if kind in GAME_EVENTS)
-    if outcome != event.outcome_digest:
-        return [
-            _finding("outcome_digest", "integrity", index, where="outcome digest of round_settled", want=outcome, got=event.outcome_digest)
-        ]
+    if isinstance(event, RoundSettled):
+        outcome = appended_digest(data for kind, data in event_bytes if kind in GAME_EVENTS)
+        if outcome != event.outcome_digest:
+            where = "outcome digest of round_settled"
+            return [_finding("outcome_digest", "integrity", index, where=where, want=outcome, got=event.outcome_digest)]
     of_all = appended_digest(data for _, data in event_bytes)
     if of_all != event.round_digest:
-        return [_finding("round_digest", "integrity", index, where="round digest of round_settled", want=of_all, got=event.round_digest)]
+        return [_finding("round_digest", "integrity", index, where=f"round digest of {event.kind}", want=of_all, got=event.round_digest)]
     return []
 
 
@@ -174,7 +176,7 @@ def _either_names(names: Sequence[str]) -> str:
     return " or ".join(names)
 
 
-def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals, rules: GameRules) -> list[Finding]:
+def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals, rules: GameRules, *, is_by_system: bool) -> list[Finding]:
     index, settled = placed
     findings = []
     if totals.total and settled.total_win_minor not in totals.total:
@@ -193,8 +195,9 @@ def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals, rules: G
         findings.append(
             _finding("feature_win", "money", index, where="feature win of round_settled", want=want, got=settled.feature_win_minor)
         )
-    if settled.ended not in totals.ended:
-        want_ended = _either_names(totals.ended)
+    ended = [("auto_completed" if is_by_system and each == "played" else each) for each in totals.ended]
+    if settled.ended not in ended:
+        want_ended = _either_names(ended)
         findings.append(_finding("ended", "integrity", index, where="end of round_settled", want=want_ended, got=settled.ended))
     if settled.state_out not in (totals.state_out or rules.states):
         state = totals.state_out[0] if totals.state_out else _either(rules.states)
@@ -205,13 +208,14 @@ def _check_split(placed: tuple[int, RoundSettled], totals: RoundTotals, rules: G
 def _check_balance(
     opened: tuple[int, RoundOpened], settled: tuple[int, RoundSettled], totals: RoundTotals, rules: GameRules
 ) -> list[Finding]:
-    before = opened[1].balance_before_minor
+    before, bonus = opened[1].balance_before_minor, opened[1].bonus_minor
     costs, wins = cost_options(opened[1], rules), win_options(settled[1], totals)
-    if before < min(costs):
+    if before + bonus < min(costs):
         where = "balance before of round_opened"
         return [_finding("balance_negative", "money", opened[0], where=where, want=f"at least the cost of {min(costs)}", got=before)]
     after = settled[1].balance_after_minor
-    options = [before - cost + win for win in wins for cost in costs]
+    bonuses = (bonus,) if bonus <= max(costs) else (bonus, 0)  # which is said already
+    options = [before - cost + paid + win for win in wins for cost in costs for paid in bonuses]
     if after in options:
         return []
     return [_finding("balance", "money", settled[0], where="balance after of round_settled", want=options[0], got=after)]
@@ -230,7 +234,8 @@ def reconcile_account(facts: Sequence[AccountFact], *, balance_minor: int = 0) -
         if isinstance(event, RoundOpened):
             recorded = event.balance_before_minor
             balances = _follow(findings, fact, f"balance before in {name}", recorded, balances)
-            balances = tuple(dict.fromkeys(balance - cost for balance in balances for cost in (event.cost_minor, *fact.amounts)))
+            costs = (event.cost_minor, *fact.amounts)
+            balances = tuple(dict.fromkeys(balance - cost + event.bonus_minor for balance in balances for cost in costs))
             if max(balances) < 0:
                 where = f"balance in {name}"
                 findings.append(
@@ -240,10 +245,17 @@ def reconcile_account(facts: Sequence[AccountFact], *, balance_minor: int = 0) -
                 )
                 balances = (balances[0],)
             continue
-        amount = event.total_win_minor if isinstance(event, RoundSettled) else event.amount_minor
+        amount = credited_minor(event)
         options = tuple(dict.fromkeys(balance + added for balance in balances for added in (amount, *fact.amounts)))
         balances = _follow(findings, fact, f"balance after in {name}", event.balance_after_minor, options)
     return findings
+
+
+def credited_minor(event: RoundSettled | RoundVoided | FundsMoved) -> int:
+    """Return what an event adds to a balance as it is recorded, in minor units, below 0 where it takes from it."""
+    if isinstance(event, RoundSettled):
+        return event.total_win_minor
+    return event.refund_minor if isinstance(event, RoundVoided) else event.amount_minor
 
 
 def _follow(findings: list[AccountFinding], fact: AccountFact, where: str, recorded: int, options: tuple[int, ...]) -> tuple[int, ...]:

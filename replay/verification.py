@@ -1,25 +1,28 @@
 """One round, four questions, six checks, one verdict."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from engines.canonical import CanonicalFormError
+from engines.canonical import CanonicalFormError, RecordedEvent
 from engines.game import Draw, EventBytes, Game
 from engines.registry import game_of_rules
 from engines.rng import RandomStreamError, round_key_commitment
 from engines.rules import GameRules
-from ledger.codec import is_game_topic
-from ledger.errors import TopicMismatch, TreeBroken
+from ledger.codec import is_game_topic, parse_event
+from ledger.errors import LedgerError, TopicMismatch, TreeBroken
 from ledger.keys import default_keys_dir
-from ledger.lifecycle_events import RoundOpened, RoundSettled
+from ledger.lifecycle_events import RoundOpened, RoundSettled, RoundVoided
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, LEAF_END, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
+from replay.life_notes import life_notes
 from replay.own_stream import OwnStream
 from replay.profile_check import ProfilesInForce
+from replay.profile_rules import GoverningProfiles, RecordedLife
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
@@ -33,6 +36,7 @@ from replay.whatif import Alternative, alternatives
 
 __all__ = ["ANOTHER_KEY", "Verification", "Verifier"]
 
+_LIFE_KINDS = ("round_interrupted/", "round_resumed/", "round_voided/")
 ANOTHER_KEY = "the key at hand is not the one committed to, and leads to another outcome: that says nothing about this one"
 
 
@@ -51,6 +55,7 @@ class Verification(NamedTuple):
     root: str
     comparison: Comparison = Comparison()  # of the tree with what it was held against
     terms: PlayTerms | None = None  # what it was played for and from
+    voided: RoundVoided | None = None
 
 
 class Verifier:
@@ -59,7 +64,8 @@ class Verifier:
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
     `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once, and
-    follows the nonces of all epochs and the states of all accounts.
+    follows the nonces of all epochs and the states of all accounts. `now_us` is the moment that a round in play is judged at by its
+    profile, 0 for that of each verification.
     """
 
     def __init__(
@@ -72,15 +78,17 @@ class Verifier:
         is_account_followed: bool = False,
         anchors: Anchors | None = NO_ANCHORS,
         round_keys: Mapping[str, bytes] | None = None,
+        now_us: int = 0,
     ) -> None:
         self._ledger = ledger
-        self._anchors = anchors
+        self._anchors, self._now_us = anchors, now_us
         self._rulebook = Rulebook(rules)
         self._is_compiled = is_compiled
         self._is_account_followed = is_account_followed
         self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path), round_keys)
         own_stream = OwnStream(ledger)
         self._builds, self._profiles = RegisteredBuilds(own_stream), ProfilesInForce(own_stream)
+        self._governing = GoverningProfiles(own_stream)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
@@ -127,20 +135,23 @@ class Verifier:
             opened_leaf = record.appends[0].leaf_index if record.appends else -1
             build_findings = self._builds.check(opened, opened_leaf)
             profile_findings = self._profiles.check(opened, opened_leaf, self._rules_of(opened))
-            if profile_findings and checks["totals"].result != "fail":
-                checks["totals"] = Check("totals", "fail", profile_findings[0].message)
+            life = _life(record, opened, settled)
+            profile_findings += self._governing.check(life, self._now_us or self._ledger.store.clock())
+            wrong = [each for each in profile_findings if each.severity != "completeness"]
+            if wrong and checks["totals"].result != "fail":
+                checks["totals"] = Check("totals", "fail", wrong[0].message)
             seed = self._seeds.check(record.round_id, opened, opened_leaf, is_epoch_followed=self._anchors is None)
             checks["seed"] = seed.check
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
             findings = record_findings + build_findings + profile_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
-            notes += _correction_notes(record)
+            notes += [*life_notes(life), *_correction_notes(record)]
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree
         return Verification(
             record.round_id,
-            _verdict({check.name: check.result for check in listed}, is_settled=settled is not None, is_approved=not build_findings),
+            _verdict({check.name: check.result for check in listed}, end=_end_of(record, rounds), is_approved=not build_findings),
             listed,
             sorted(findings, key=lambda finding: finding.event_index),
             notes,
@@ -151,6 +162,7 @@ class Verifier:
             tree.root.hex() if tree else "",
             comparison,
             rounds.terms,
+            rounds.voided,
         )
 
     def draws(self, verification: Verification) -> list[Draw] | None:
@@ -204,8 +216,9 @@ class Verifier:
         account = self._ledger.store.round(record.round_id)
         if account is None:
             return True
-        ends = [row.version for row in record.events if row.topic.startswith("round_settled/")] or [record.appends[-1].version_last]
-        first, last = (_leaf_of(record, version) for version in (1, ends[-1]))  # a correction may come later
+        over = ("round_settled/", "round_voided/")  # a correction may come later
+        ends = [row.version for row in record.events if row.topic.startswith(over)] or [record.appends[-1].version_last]
+        first, last = (_leaf_of(record, version) for version in (1, ends[-1]))
         appends = self._ledger.store.stream_appends(ACCOUNT_STREAM + account.account_ref)
         return not any(first < append.leaf_index < last for append in appends)
 
@@ -281,6 +294,25 @@ def _correction_notes(record: RoundRecord) -> list[str]:
     return [f"corrected since: {each.element} {each.before} -> {each.after} (alteration {each.alteration_id[:16]}…)" for each in found]
 
 
+def _life(record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None) -> RecordedLife:
+    events: list[tuple[int, RecordedEvent]] = []
+    for row in record.events:
+        if row.topic.startswith(_LIFE_KINDS):
+            with contextlib.suppress(CanonicalFormError, LedgerError):  # which other checks say
+                events.append((row.version - 1, parse_event(row)))
+        elif row.topic == "round_settled/1" and settled is not None:
+            events.append((row.version - 1, settled))
+    return RecordedLife(record.round_id, opened, events, record.appends[-1].recorded_at_us if record.appends else opened.opened_at_us)
+
+
+def _end_of(record: RoundRecord, rounds: RoundCheck) -> VerdictName:
+    """Return what a round is in which nothing is wrong: settled in one go, interrupted or void and since resolved, or in play."""
+    if rounds.settled is None and rounds.voided is None:
+        return "incomplete_open"
+    is_resolved = rounds.voided is not None or any(row.topic.startswith("round_interrupted/") for row in record.events)
+    return "incomplete_resolved" if is_resolved else "reproduced"
+
+
 def _missing(record: RoundRecord, comparison: Comparison) -> Verification:
     message = f"round {record.round_id}: want its events in the record, got none"
     finding = Finding("record_missing", "integrity", -1, -1, "record", "the round's events", "none", message)
@@ -292,7 +324,7 @@ def _missing(record: RoundRecord, comparison: Comparison) -> Verification:
     return Verification(record.round_id, "record_missing", checks, findings, [], None, None, "", size, root, comparison)
 
 
-def _verdict(results: dict[CheckName, str], *, is_settled: bool, is_approved: bool) -> VerdictName:
+def _verdict(results: dict[CheckName, str], *, end: VerdictName, is_approved: bool) -> VerdictName:
     """Return the first verdict of the list that applies."""
     ladder: tuple[tuple[VerdictName, bool], ...] = (
         ("record_tampered", results["record"] == "fail"),
@@ -302,6 +334,5 @@ def _verdict(results: dict[CheckName, str], *, is_settled: bool, is_approved: bo
         ("rule_breach", results["referee"] == "fail"),
         ("settlement_divergence", results["totals"] == "fail"),
         ("presentation_divergence", results["presentation"] == "fail"),
-        ("incomplete_open", not is_settled),
     )
-    return next((verdict for verdict, applies in ladder if applies), "reproduced")
+    return next((verdict for verdict, applies in ladder if applies), end)

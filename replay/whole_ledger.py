@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from engines.canonical import CanonicalFormError
 from ledger.codec import parse_event
 from ledger.errors import LedgerError, TreeBroken
-from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled
+from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled, RoundVoided
 from ledger.merkle import root_of_leaves
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEAF_END, LEDGER_STREAM, LeafRow, RoundRecord, Tree
@@ -26,7 +26,7 @@ __all__ = ["check_whole_ledger"]
 
 # By account: what moves its balance, with the leaf of each.
 Facts: TypeAlias = dict[str, list[tuple[int, AccountFact]]]
-LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1")
+LIFECYCLE_TOPICS = ("round_opened/1", "round_settled/1", "round_voided/1")
 NO_STATE = b'"state_out":{}'
 
 
@@ -137,7 +137,10 @@ def _check_row(ledger: RoundLedger, tree_size: int, account_ref: str, facts: lis
         return  # somebody is playing: the row is of a later moment than the facts
     last = facts[-1]
     event = last.event
-    balance = event.balance_before_minor - event.cost_minor if isinstance(event, RoundOpened) else event.balance_after_minor
+    if isinstance(event, RoundOpened):
+        balance = event.balance_before_minor - event.cost_minor + event.bonus_minor
+    else:
+        balance = event.balance_after_minor
     if last.source in unclean_ids or (row is not None and row.balance_minor == balance):
         return
     got = str(row.balance_minor) if row is not None else "no row"
@@ -163,7 +166,7 @@ def _add_round(facts: Facts | None, record: RoundRecord) -> tuple[RoundOpened | 
             opened = event
         if isinstance(event, RoundSettled):
             settled = event
-        if facts is not None and opened is not None and isinstance(event, RoundOpened | RoundSettled):
+        if facts is not None and opened is not None and isinstance(event, RoundOpened | RoundSettled | RoundVoided):
             fact = AccountFact(record.round_id, row.version - 1, event)
             facts.setdefault(opened.account_ref, []).append((_leaf_of(record.appends, row.version), fact))
     return opened, settled

@@ -80,7 +80,7 @@ class ChoicesContract:
             assert faults(place) == []
             with pytest.raises(RoundInPlay):
                 ledger.play(ref, choosing(), "base", 200)
-            key = ledger._recorded(waiting.round_id).key
+            key = ledger.recorded(waiting.round_id).key
             expected = choosing().play(key, "base", 200, {"place": 1}, (1,))
             ledger.factory.close()  # as a crash does
             ledger._is_closed = True
@@ -161,7 +161,7 @@ class ChoicesContract:
             assert sum(not each.is_repeat for each in played) == 1
             waits = ledger.play_to_choice(ref, choosing(), "base", 200)
             with pytest.raises(VersionConflict):
-                ledger.store.leave_round(waits.round_id, 1, lambda now: [])
+                ledger.store.leave_round(waits.round_id, 1, lambda now: [], status="waiting")
         assert faults(place) == []
 
     def test_a_leg_that_is_not_the_seed_s_is_not_gone_on_with(self, new_place):

@@ -1,0 +1,83 @@
+"""Held funds: what the rounds in play of a ledger have cost, and what comes next for each (GLI-19, 2.9.2(i) and 4.16.2)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledger.bets import Game, Played
+from ledger.codec import parse_event
+from ledger.errors import RoundUnknown
+from ledger.interruptions import CAUSES, Due, due_of, interrupt_round, resume_interrupted, stopped_at
+from ledger.legs import Standing, standing_of, won_so_far
+from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened
+from ledger.profile_setting import governing_profile
+from ledger.rounds import RoundLedger
+from ledger.store import ROUND_STREAM, RoundRecord
+
+__all__ = ["HeldRound", "complete_round", "held_round", "held_rounds"]
+
+
+class HeldRound(NamedTuple):
+    """A round in play: what is held for it, since when it stands still, and what its profile says comes next.
+
+    Money in minor units, bonus money in the cost included; times in microseconds. cause is empty where it is not interrupted.
+    """
+
+    round_id: str
+    opened: RoundOpened
+    standing: Standing
+    cause: InterruptionCause | None
+    held_minor: int
+    won_minor: int
+    stopped_at_us: int
+    profile: str
+    due: Due
+
+    def is_due(self, now_us: int) -> bool:
+        """Return whether it has come to that, at a time."""
+        return now_us >= self.due.at_us
+
+
+def held_rounds(ledger: RoundLedger, account_ref: str = "") -> Iterator[HeldRound]:
+    """Yield the rounds in play, of an account or of all, in the order of their ids; raises as `held_round`."""
+    streams = [ROUND_STREAM + round_id for round_id in ledger.store.rounds_in_play()]
+    for record in ledger.store.records_of(streams):
+        held = held_round(ledger, record)
+        if held is not None and account_ref in ("", held.opened.account_ref):
+            yield held
+
+
+def held_round(ledger: RoundLedger, record: RoundRecord) -> HeldRound | None:
+    """Return a round as it is held, None where it is over.
+
+    Raises RoundUnknown where its opening cannot be read, CanonicalFormError and TopicMismatch for altered events, and as
+    `governing_profile`.
+    """
+    event, later = parse_event(record.events[0]) if record.events else None, record.events[1:]
+    if not isinstance(event, RoundOpened):
+        raise RoundUnknown(record.round_id, "it has no opening")
+    standing = standing_of(later)
+    if standing in ("settled", "voided"):
+        return None
+    profile = governing_profile(ledger.store, event)
+    stopped = stopped_at(later, record.appends[-1].recorded_at_us if record.appends else event.opened_at_us)
+    causes = [each.cause for each in map(parse_event, later) if isinstance(each, RoundInterrupted)]
+    cause = causes[-1] if causes and standing == "interrupted" else None
+    due = due_of(event, profile, stopped)
+    return HeldRound(record.round_id, event, standing, cause, event.cost_minor, won_so_far(later), stopped, profile.name, due)
+
+
+def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
+    """Have the system play a round to its end, with the first of what is offered where a choice is left (ALL-4).
+
+    One that nobody said was interrupted is recorded as that first, as of its last append. Raises as `RoundLedger.finish_round`.
+    """
+    opened = ledger.recorded(round_id)
+    standing = standing_of(opened.later)
+    if standing in ("open", "waiting"):
+        appends = ledger.store.stream_appends(ROUND_STREAM + round_id)
+        interrupt_round(ledger.store, opened, CAUSES[-1], broke_at_us=appends[-1].recorded_at_us)
+        opened = ledger.recorded(round_id)
+        standing = standing_of(opened.later)
+    if standing == "interrupted":
+        resume_interrupted(ledger.store, opened, "system", channel="system")
+    return ledger.finish_round(round_id, game)
