@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ledger.bets import Game, Played
 from ledger.codec import parse_event
-from ledger.errors import RoundUnknown
+from ledger.errors import LedgerError, RoundNotOpen, RoundUnknown
 from ledger.interruptions import CAUSES, Due, due_of, interrupt_round, resume_interrupted, stopped_at
 from ledger.legs import Standing, standing_of, won_so_far
 from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened
@@ -13,7 +13,25 @@ from ledger.profile_setting import governing_profile
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM, RoundRecord
 
-__all__ = ["HeldRound", "complete_round", "held_round", "held_rounds"]
+__all__ = ["CompletionRefused", "HeldRound", "complete_round", "held_round", "held_rounds"]
+
+
+class CompletionRefused(LedgerError):
+    """The system is to complete a round that its profile leaves alone, or leaves alone for some time yet."""
+
+    exit_status = 2
+
+    def __init__(self, held: "HeldRound") -> None:
+        super().__init__(held.round_id, held.profile, held.due)
+        self.held = held
+
+    def __str__(self) -> str:
+        place = f"round {self.held.round_id} to be completed by the system"
+        if self.held.due.action == "complete":
+            hours = (self.held.due.at_us - self.held.stopped_at_us) // 3_600_000_000
+            want = f"one that stands still for {hours} hours"
+            return f"{place}: want {want}, as profile {self.held.profile} says, got one that has not for so long; wait for it"
+        return f"{place}: want a profile that says so, got {self.held.profile}; the player goes on with it, or it is void at its deadline"
 
 
 class HeldRound(NamedTuple):
@@ -69,9 +87,15 @@ def held_round(ledger: RoundLedger, record: RoundRecord) -> HeldRound | None:
 def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
     """Have the system play a round to its end, with the first of what is offered where a choice is left (ALL-4).
 
-    One that nobody said was interrupted is recorded as that first, as of its last append. Raises as `RoundLedger.finish_round`.
+    One that nobody said was interrupted is recorded as that first, as of its last append. Raises CompletionRefused where its profile
+    does not say so, or not yet, and as `RoundLedger.finish_round`.
     """
     opened = ledger.recorded(round_id)
+    held = held_round(ledger, next(iter(ledger.store.records_of([ROUND_STREAM + round_id]))))
+    if held is None:
+        raise RoundNotOpen(round_id, standing_of(opened.later))
+    if held.due.action != "complete" or not held.is_due(ledger.store.clock()):
+        raise CompletionRefused(held)
     standing = standing_of(opened.later)
     if standing in ("open", "waiting"):
         appends = ledger.store.stream_appends(ROUND_STREAM + round_id)
