@@ -26,6 +26,7 @@ from audit_reports.commands import (
     history,
     incident,
     integrity,
+    life,
     play,
     profile,
     ready,
@@ -112,6 +113,7 @@ for module in (
     profile,
     account,
     incident,
+    life,
     simulate,
 ):
     module.register(app)

@@ -39,6 +39,8 @@ def verdict_json(verification: Verification) -> dict[str, Any]:
             name: getattr(opened, name) for name in ("game", "rules_version", "rules_hash", "mode", "bet_minor", "cost_minor", "currency")
         }
         facts["total_win_minor"] = settled.total_win_minor if settled is not None else None
+        if verification.voided is not None:
+            facts["refund_minor"] = verification.voided.refund_minor
     return {
         "schema": "verify/1",
         "round_id": verification.round_id,
@@ -64,16 +66,16 @@ def finding_lines(finding: Finding) -> Iterator[str]:
 
 def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iterator[str]:
     """Yield a verdict as text: the verdict first, then checks, findings and notes; `is_short` leaves out checks that passed."""
-    opened, settled = verification.opened, verification.settled
+    opened = verification.opened
     if is_short and not verification.findings:
-        reason = next((check.detail for check in verification.checks if check.result == "not_run"), "not settled yet")
+        said = verification.notes[-1] if verification.verdict == "incomplete_resolved" and verification.notes else "not settled yet"
+        reason = next((check.detail for check in verification.checks if check.result == "not_run"), said)
         yield f"{verification.verdict.upper()}  round {verification.round_id}: {reason}"
         return
     yield f"{verification.verdict.upper()}  round {verification.round_id}"
     if opened is not None:
         bet, cost = amount_text(opened.bet_minor, opened.currency), amount_text(opened.cost_minor, opened.currency)
-        won = f"won {amount_text(settled.total_win_minor, opened.currency)}" if settled is not None else "not settled"
-        yield f"  {opened.game} {opened.rules_version}, {opened.mode}, bet {bet}, cost {cost}, {won} {opened.currency}"
+        yield f"  {opened.game} {opened.rules_version}, {opened.mode}, bet {bet}, cost {cost}, {_end_text(verification)} {opened.currency}"
     for check in verification.checks:
         if not (is_short and check.result in ("pass", "not_shown")):
             yield f"  {check.name:<13} {check.result.replace('_', ' '):<10} {check.detail}"
@@ -86,6 +88,14 @@ def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iter
     if not is_short:
         for text in verification.notes:
             yield f"note: {text}"
+
+
+def _end_text(verification: Verification) -> str:
+    opened, settled, voided = verification.opened, verification.settled, verification.voided
+    assert opened is not None
+    if settled is not None:
+        return f"won {amount_text(settled.total_win_minor, opened.currency)}"
+    return f"void, pays {amount_text(voided.refund_minor, opened.currency)}" if voided is not None else "not settled"
 
 
 def draw_lines(verification: Verification, draws: list[Draw] | None) -> Iterator[str]:

@@ -13,7 +13,7 @@ from engines.rng import round_key, round_key_commitment
 from ledger.codec import event_bytes, parse_event
 from ledger.epochs import close_epochs
 from ledger.errors import EpochUnknown, KeyMismatch, LedgerError, RoundUnknown
-from ledger.lifecycle_events import EpochCommitted, RoundOpened, RoundSettled, SeedRevealed
+from ledger.lifecycle_events import EpochCommitted, RoundOpened, RoundSettled, RoundVoided, SeedRevealed
 from ledger.references import now_us
 from ledger.rounds import RoundLedger
 from ledger.store import EPOCH_STREAM, ROUND_STREAM
@@ -133,7 +133,7 @@ def reveal_seed(ledger: RoundLedger, epoch: int, in_play: Mapping[int, list[str]
         raise EpochNotRevealable(epoch, "a closed epoch", "an open one", "close it with `audit seeds rotate`")
     open_rounds = (epochs_in_play(ledger) if in_play is None else in_play).get(epoch)
     if open_rounds:
-        raise EpochNotRevealable(epoch, "no round of it in play", ", ".join(open_rounds[:3]), "finish the round with `audit play`")
+        raise EpochNotRevealable(epoch, "no round of it in play", ", ".join(open_rounds[:3]), "see `audit held`")
     seed = ledger.seed_of(epoch).hex()
     revealed = SeedRevealed(epoch=epoch, server_seed=seed, revealed_at_us=now_us())
     ledger.store.append_events(stream, len(events) + 1, [event_bytes(revealed)])
@@ -149,7 +149,7 @@ def release_key(ledger: RoundLedger, round_id: str) -> ReleasedKey:
     opened = events[0] if events else None
     if not isinstance(opened, RoundOpened):
         raise RoundUnknown(round_id, "it has no opening")
-    if not any(isinstance(event, RoundSettled) for event in events):
+    if not any(isinstance(event, RoundSettled | RoundVoided) for event in events):
         raise RoundNotSettled(round_id)
     key = round_key(ledger.seed_of(opened.epoch), opened.game, opened.client_seed, opened.nonce)
     if round_key_commitment(key) != opened.round_key_commitment:

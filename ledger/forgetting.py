@@ -62,6 +62,9 @@ def forget_account(ledger: RoundLedger, account: str, by: str, approved_by: str)
     ref = row.account_ref
     if row.round_in_play:
         raise RoundInPlay(ref, row.round_in_play)
+    for round_id in ledger.store.rounds_in_play():
+        if ledger.opening(round_id).account_ref == ref:
+            raise RoundInPlay(ref, round_id)
     if is_forgotten(ledger.store, ref):
         raise AccountErased(ref)
     erased, kept = _texts_of(ledger, ref)

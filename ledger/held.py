@@ -1,5 +1,7 @@
 """Held funds: what the rounds in play of a ledger have cost, and what comes next for each (GLI-19, 2.9.2(i) and 4.16.2)."""
 
+# ruff: noqa: N818 - as in errors.py
+
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -7,7 +7,7 @@ in a round's transaction, and what it says counts only as far as it agrees with 
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,16 @@ __all__ = [
     "totals",
 ]
 
-_TOPICS = ("round_opened/1", "round_settled/1")
+_STATUSES = {
+    "round_opened": "open",
+    "choice_offered": "waiting",
+    "choice_made": "open",
+    "round_interrupted": "interrupted",
+    "round_resumed": "open",
+    "round_settled": "settled",
+    "round_voided": "voided",
+}
+_TOPICS = tuple(f"{kind}/1" for kind in _STATUSES)
 _LEAVES_A_STEP = 20_000
 _ROWS_A_STEP = 500
 
@@ -43,7 +52,8 @@ _ROWS_A_STEP = 500
 class RoundEntry(NamedTuple):
     """A round in the game history. Money in minor units, times in microseconds since 1970 UTC.
 
-    Status is `open`, `settled`, or `unreadable` where its events are not what they should be; what is not there yet is 0.
+    Status is `open`, `waiting` for a choice, `interrupted`, `settled`, `voided`, or `unreadable` where its events are not what they
+    should be; what is not there yet is 0. refund_minor is what a void gave back, bonus money included.
     """
 
     round_id: str
@@ -63,6 +73,7 @@ class RoundEntry(NamedTuple):
     settled_at_us: int
     status: str
     external_ref: str
+    refund_minor: int
 
 
 _INSERT_ROW = f"INSERT OR REPLACE INTO rounds ({', '.join(RoundEntry._fields)}) VALUES ({', '.join('?' * len(RoundEntry._fields))})"
@@ -117,11 +128,12 @@ class Difference(NamedTuple):
 
 
 class Total(NamedTuple):
-    """What rounds of one currency cost and won."""
+    """What rounds of one currency cost and won, and what of the cost was given back by voids."""
 
     round_count: int
     cost_minor: int
     win_minor: int
+    refund_minor: int = 0
 
 
 def default_history_path(ledger: LedgerPlace) -> Path:
@@ -144,7 +156,8 @@ def totals(entries: Iterable[RoundEntry]) -> dict[str, Total]:
     sums: dict[str, Total] = {}
     for entry in entries:
         total = sums.get(entry.currency, Total(0, 0, 0))
-        sums[entry.currency] = Total(total.round_count + 1, total.cost_minor + entry.cost_minor, total.win_minor + entry.win_minor)
+        amounts = (total.cost_minor + entry.cost_minor, total.win_minor + entry.win_minor, total.refund_minor + entry.refund_minor)
+        sums[entry.currency] = Total(total.round_count + 1, *amounts)
     return sums
 
 
@@ -161,21 +174,43 @@ def _as_of(record: RoundRecord, leaf_end: int) -> RoundRecord:
 def _entry(ledger: RoundLedger, record: RoundRecord) -> RoundEntry:
     try:
         opened, *more = [json.loads(event.data) for event in record.events]
-        if len(more) > 1 or not isinstance(more[-1] if more else opened, dict):
-            raise ValueError("not one opening and one settlement")
-        return _readable_entry(record.round_id, opened, more[0] if more else None)
+        if not all(isinstance(event, dict) for event in (opened, *more)):
+            raise ValueError("not events")
+        ends = [event for event in more if event["kind"] in ("round_settled", "round_voided")]
+        if len(ends) > 1 or (ends and ends[0] is not more[-1]):
+            raise ValueError("not one opening and one end")
+        kinds = [f"{event['kind']}/{event['v']}" for event in (opened, *more)]
+        if kinds != [event.topic for event in record.events]:
+            raise ValueError("not the events that their topics name")
+        return _readable_entry(record.round_id, opened, ends[0] if ends else None, _status([event["kind"] for event in more]))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         row = ledger.store.round(record.round_id)
         account_ref, game, external_ref = (str(row.account_ref), str(row.game), str(row.external_ref)) if row else ("", "", "")
-        return RoundEntry(record.round_id, account_ref, game, "", "", 0, 0, 0, 0, 0, "", 0, 0, 0, 0, "unreadable", external_ref)
+        return RoundEntry(record.round_id, account_ref, game, "", "", 0, 0, 0, 0, 0, "", 0, 0, 0, 0, "unreadable", external_ref, 0)
 
 
-def _readable_entry(round_id: str, opened: dict[str, Any], settled: dict[str, Any] | None) -> RoundEntry:
-    if opened["kind"] != "round_opened" or (settled is not None and settled["kind"] != "round_settled"):
-        raise ValueError("not the events that their topics name")
-    amounts = ("total_win_minor", "base_win_minor", "feature_win_minor", "balance_after_minor", "settled_at_us")
-    unsettled = (0, 0, 0, _whole(opened, "balance_before_minor") - _whole(opened, "cost_minor"), 0)
-    win, base, features, balance_after, settled_at = (_whole(settled, name) for name in amounts) if settled is not None else unsettled
+def _status(kinds: Sequence[str]) -> str:
+    """Return how a round stands by the kinds of its events behind the opening."""
+    status, is_asked = "open", False
+    for kind in kinds:
+        is_asked = kind == "choice_offered" or (is_asked and kind != "choice_made")
+        status = _STATUSES[kind]
+    return "waiting" if status == "open" and is_asked else status
+
+
+def _readable_entry(round_id: str, opened: dict[str, Any], end: dict[str, Any] | None, status: str) -> RoundEntry:
+    if opened["kind"] != "round_opened":
+        raise ValueError("not an opening")
+    win, base, features, ended_at, refund = 0, 0, 0, 0, 0
+    balance_after = _whole(opened, "balance_before_minor") - _whole(opened, "cost_minor") + _whole(opened, "bonus_minor")
+    if end is not None and status == "settled":
+        win, base, features, ended_at = (
+            _whole(end, name) for name in ("total_win_minor", "base_win_minor", "feature_win_minor", "settled_at_us")
+        )
+    elif end is not None:
+        refund, ended_at = _whole(end, "refund_minor") + _whole(end, "refund_bonus_minor"), _whole(end, "voided_at_us")
+    if end is not None:
+        balance_after = _whole(end, "balance_after_minor")
     return RoundEntry(
         round_id=round_id,
         account_ref=_text(opened, "account_ref"),
@@ -191,9 +226,10 @@ def _readable_entry(round_id: str, opened: dict[str, Any], settled: dict[str, An
         balance_before_minor=_whole(opened, "balance_before_minor"),
         balance_after_minor=balance_after,
         opened_at_us=_whole(opened, "opened_at_us"),
-        settled_at_us=settled_at,
-        status="open" if settled is None else "settled",
+        settled_at_us=ended_at,
+        status=status,
         external_ref=_text(opened, "external_ref"),
+        refund_minor=refund,
     )
 
 
@@ -254,10 +290,13 @@ def _why_useless(path: Path, leaf_count: int, tree_size: int) -> str:
     try:
         known = connection.execute("SELECT row_count FROM position").fetchone()[0]
         found = connection.execute("SELECT COUNT(*) FROM rounds").fetchone()[0]
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(rounds)")]
     except sqlite3.Error as error:
         return f"it is not of this form ({error})"
     finally:
         connection.close()
+    if columns != list(RoundEntry._fields):
+        return "it is of an earlier form"
     return f"it had {found} rows of {known}" if not isinstance(known, int) or found < known else ""
 
 

@@ -26,7 +26,7 @@ from audit_reports.output import follow, note, print_json, print_line, printable
 __all__ = ["register"]
 
 EXIT_FINDINGS = 3
-STATUSES = ("open", "settled", "unreadable")
+STATUSES = ("open", "waiting", "interrupted", "settled", "voided", "unreadable")
 HEADS = ("round", "opened", "account", "game", "mode", "bet", "cost", "won", "balance", "", "status")
 
 
@@ -98,7 +98,7 @@ def find(
     external: Annotated[str, typer.Option("--external", help="The operator's own reference.")] = "",
     win_min: Annotated[str, typer.Option("--win-min", help="Rounds that won at least this amount.")] = "",
     currency: Annotated[str, typer.Option("--currency", help="With --win-min: its currency; EUR unless named.")] = "",
-    status: Annotated[str, typer.Option("--status", help="open, settled or unreadable.")] = "",
+    status: Annotated[str, typer.Option("--status", help="open, waiting, interrupted, settled, voided or unreadable.")] = "",
     ledger: LedgerOption = "ledger.db",
     as_json: JsonOption = False,
 ) -> None:
@@ -223,8 +223,9 @@ def _print_table(rows: list[tuple[str, ...]], entries: list[Any], differences: l
         for currency, total in sorted(totals(entries).items()):
             if currency:
                 paid, won = amount_text(total.cost_minor, currency), amount_text(total.win_minor, currency)
-                net = amount_text(total.win_minor - total.cost_minor, currency)
-                print_line(f"{total.round_count} rounds in {currency}: cost {paid}, won {won}, player's net {net}")
+                net = amount_text(total.win_minor + total.refund_minor - total.cost_minor, currency)
+                back = f", given back {amount_text(total.refund_minor, currency)}" if total.refund_minor else ""
+                print_line(f"{total.round_count} rounds in {currency}: cost {paid}, won {won}{back}, player's net {net}")
     if unreadable := _unreadable_count(entries):
         print_line(_unreadable_text(unreadable))
     if differences is None:

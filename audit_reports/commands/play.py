@@ -71,6 +71,9 @@ def play(
     leave_at_choice: Annotated[
         bool, typer.Option("--leave-at-choice", help="Leave a round that asks for a choice waiting; `audit resume` goes on with it.")
     ] = False,
+    legs: Annotated[
+        int, typer.Option("--legs", help="Leave the round after so many legs, as a lost connection does; see `audit interrupt`.")
+    ] = 0,
     epoch_of: Annotated[str, typer.Option("--epoch-of", help="Whose the seed epochs are: writer or account.")] = "writer",
     rules: RulesOption = "",
     ledger: LedgerOption = "ledger.db",
@@ -91,6 +94,7 @@ def play(
     chosen = game_of_rules(chosen_rules(game, rules)) if rules else installed_game(game)
     check_mode(chosen.rules, mode)
     choices = _check_choice(chosen.rules, choice, is_left=leave_at_choice)
+    _check_legs(legs, round_count, is_left=leave_at_choice)
     path = named_ledger(ledger)
     opened = RoundLedger.open_for_writing(path, keys_folder(path, keys), epoch_of="account" if epoch_of == "account" else "writer")
     try:
@@ -102,7 +106,7 @@ def play(
             client_seed = _show_commitment(opened, row.account_ref, client_seed)
         if round_count >= COMPILE_FROM:
             _compile(chosen)
-        table = _Table(opened, chosen, row, mode, bet_minor, client_seed, choices, is_left=leave_at_choice)
+        table = _Table(opened, chosen, row, mode, bet_minor, client_seed, choices, is_left=leave_at_choice, leg_count=legs)
         with _told(row.account_ref, account), _accounted(opened, row.account_ref, table, round_count):
             for played in follow(table.rounds(round_count), what="rounds", total=round_count):
                 table.show(played, as_json=as_json, is_shown=as_json or round_count <= LINES_MAX)
@@ -121,6 +125,13 @@ def _check_choice(rules: Any, choice: str, *, is_left: bool) -> tuple[int, ...] 
     if is_left and not rules.choice_names:
         raise UsageError("--leave-at-choice", "a game whose rounds wait for a choice", rules.game)
     return choices
+
+
+def _check_legs(legs: int, round_count: int, *, is_left: bool) -> None:
+    if legs < 0:
+        raise UsageError("--legs", "a number of legs, 1 or more", str(legs))
+    if legs and (round_count > 1 or is_left):
+        raise UsageError("--legs", "it for one round, and without --leave-at-choice", "more" if round_count > 1 else "both")
 
 
 def _check_bet(ledger: Any, rules: Any, account: str, currency: str, mode: str, bet: str | None, client_seed: str) -> int:
@@ -206,7 +217,10 @@ def _open_text(ledger: Any, account_ref: str) -> str:
 def _finish_open_round(ledger: Any, account_ref: str, game: Any, choice: str) -> None:
     in_play = ledger.round_in_play(account_ref)
     if in_play is None:
-        return
+        round_id = ledger.store.interrupted_round(account_ref, game.rules.game)
+        if not round_id:
+            return
+        in_play = round_id, ledger.opening(round_id)
     round_id, opening = in_play
     if opening.rules_hash != game.rules.rules_hash:
         from engines.registry import game_of_rules, installed_rules
@@ -253,10 +267,10 @@ def system_text(rules: Any, played: Any) -> str:
     return f"it waited for a choice, the first was taken: {names}" if names else ""
 
 
-def _is_waiting(played: Any) -> bool:
-    from ledger.bets import Waiting
+def _is_left(played: Any) -> bool:
+    from ledger.bets import Leg, Waiting
 
-    return isinstance(played, Waiting)
+    return isinstance(played, Waiting | Leg)
 
 
 def show_played(played: Any, currency: str, schema: str, *, as_json: bool) -> None:
@@ -276,11 +290,21 @@ class _Table:
     """One account at one game: plays, says, sums up."""
 
     def __init__(
-        self, ledger: Any, game: Any, account: Any, mode: str, bet_minor: int, client_seed: str, choices: Any, *, is_left: bool
+        self,
+        ledger: Any,
+        game: Any,
+        account: Any,
+        mode: str,
+        bet_minor: int,
+        client_seed: str,
+        choices: Any,
+        *,
+        is_left: bool,
+        leg_count: int,
     ) -> None:
         self._ledger, self._game, self._account = ledger, game, account
         self._mode, self._bet_minor, self._terms = mode, bet_minor, {"client_seed": client_seed, "channel": CHANNEL}
-        self._choices, self._is_left = choices, is_left
+        self._choices, self._is_left, self._leg_count = choices, is_left, leg_count
         self._system_choices = 0
         self._cost_minor = game.rules.cost_minor(mode, bet_minor)
         self.round_count = 0  # rounds recorded
@@ -298,7 +322,7 @@ class _Table:
         for number in range(round_count):
             played = self.play(round_count - number)
             yield played
-            if _is_waiting(played):
+            if _is_left(played):
                 return
 
     def play(self, rounds_left: int) -> Any:
@@ -326,13 +350,26 @@ class _Table:
         bet = (self._account.account_ref, self._game, self._mode, self._bet_minor)
         if self._is_left:
             return self._ledger.play_to_choice(*bet, **self._terms)
+        if self._leg_count:
+            return self._play_legs(bet)
         return self._ledger.play(*bet, choices=self._choices, **self._terms)
+
+    def _play_legs(self, bet: tuple[Any, ...]) -> Any:
+        """Play a round leg by leg, so many of them at most; the first choice, or the one named, where it waits for one."""
+        opened = self._ledger.open_round(*bet, **self._terms)
+        played: Any = None
+        for _ in range(self._leg_count):
+            played = self._ledger.play_leg(opened.round_id, self._game, self._choices, channel=CHANNEL)
+            if not _is_left(played):
+                break
+        return played
 
     def show(self, played: Any, *, as_json: bool, is_shown: bool) -> None:
         """Print the line of one round."""
-        if _is_waiting(played):
-            self._balance_minor = played.opened.balance_before_minor - played.opened.cost_minor
-            self._show_waiting(played, as_json=as_json)
+        if _is_left(played):
+            opened = played.opened
+            self._balance_minor = opened.balance_before_minor - opened.cost_minor + opened.bonus_minor
+            self._show_left(played, as_json=as_json)
             return
         settled = played.settled
         self._system_choices += len(played.system_choices)
@@ -342,13 +379,14 @@ class _Table:
             return
         show_played(played, self._account.currency, "play/1", as_json=as_json)
 
-    def _show_waiting(self, waiting: Any, *, as_json: bool) -> None:
-        names = [self._game.rules.choice_names[choice] for choice in waiting.offered]
+    def _show_left(self, left: Any, *, as_json: bool) -> None:
+        names = [self._game.rules.choice_names[choice] for choice in getattr(left, "offered", ())]
         if as_json:
-            print_json({"schema": "play/1", "round_id": waiting.round_id, "waits_for": names, "balance_minor": self._balance_minor})
+            print_json({"schema": "play/1", "round_id": left.round_id, "waits_for": names, "balance_minor": self._balance_minor})
         else:
-            print_line(f"{waiting.round_id}  waits for a choice: {', '.join(names)}")
-        note(f"go on with: audit resume --round {waiting.round_id} --choice {names[0]}")
+            waits = f"waits for a choice: {', '.join(names)}"
+            print_line(f"{left.round_id}  {waits if names else 'left between two legs'}")
+        note(f"go on with: audit resume --round {left.round_id}{f' --choice {names[0]}' if names else ''}")
 
     def sum_up(self, *, as_json: bool) -> None:
         """Print what the rounds came to."""

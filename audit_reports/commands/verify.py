@@ -23,6 +23,7 @@ from audit_reports.options import (
     named_ledger,
     parse_count,
     parse_span,
+    parse_time,
 )
 from audit_reports.output import follow, print_json, print_line
 from ledger.address import LedgerPlace
@@ -55,6 +56,7 @@ def verify(
     checkpoints: CheckpointOption = None,
     vkeys: VkeyOption = None,
     round_keys: Annotated[str, typer.Option("--round-keys", help="Keys of settled rounds, as `audit seeds release` wrote them.")] = "",
+    as_of: Annotated[str, typer.Option("--as-of", help="Judge rounds in play by their profile as of this time instead of now.")] = "",
     ledger: LedgerOption = "ledger.db",
     keys: KeysOption = "",
     as_json: JsonOption = False,
@@ -68,6 +70,7 @@ def verify(
         raise UsageError("--round, --all", "one of them", "both" if all_ else "neither")
     path = named_ledger(ledger)
     evidence = _load_evidence(keys_folder(path, keys), rules, checkpoints, vkeys, round_keys)
+    evidence = evidence._replace(now_us=parse_time(as_of, "--as-of", zone) or 0)
     if round_ and len(round_) < PREFIX_MIN and not round_.startswith("ext:"):
         raise UsageError("--round", f"an id, at least {PREFIX_MIN} characters of one, or ext:REF", round_)
     if game:
@@ -99,6 +102,7 @@ class _Evidence(NamedTuple):
     rules: Any
     anchors: Any
     round_keys: dict[str, bytes]
+    now_us: int = 0  # the moment that rounds in play are judged at, 0 for that of the verification
 
 
 def _load_evidence(keys_dir: Path, rules: str, checkpoints: list[str] | None, vkeys: list[str] | None, round_keys: str) -> _Evidence:
