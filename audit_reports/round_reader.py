@@ -44,7 +44,9 @@ from ledger.errors import CurrencyUnknown
 from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
 from ledger.money import format_amount
 
-__all__ = ["Played", "build_report"]
+__all__ = ["NOT_SETTLED", "Played", "build_report"]
+
+NOT_SETTLED = "the round is not settled"
 
 Played = GameEvent | ChoiceMade
 
@@ -342,5 +344,5 @@ def _notes(
     if opened is not None and opened.rules_hash != rules.rules_hash:
         notes.append(f"drawn by other rules than the record names: symbols and strip sets are those of {rules.game} {rules.version}")
     if settled is None:
-        notes.append("the round waits for a choice" if is_waiting else "the round is not settled")
+        notes.append("the round waits for a choice" if is_waiting else NOT_SETTLED)
     return tuple(notes)

@@ -275,6 +275,7 @@ class RoundReport(NamedTuple):
     award_total: Amount
     settlement: SettlementReport | None
     notes: tuple[str, ...]
+    is_void: bool = False
 
 
 def report_json(report: RoundReport, *, spin_index: int | None = None, findings: Sequence[Finding] = ()) -> dict[str, Any]:

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from audit_reports.round_reader import Played, build_report
+from audit_reports.round_reader import NOT_SETTLED, Played, build_report
 from audit_reports.round_report import RoundReport
 from engines.canonical import CanonicalFormError
 from engines.rules import load_rules
 from ledger.address import LedgerPlace
 from ledger.codec import is_game_topic, parse_event
 from ledger.errors import LedgerError, RoundUnknown
-from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
+from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled, RoundVoided
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
+from replay.life_notes import life_notes
+from replay.profile_rules import recorded_life
 from replay.recorded_round import check_record_events
 from replay.rulebook import Rulebook
 from replay.verdict import Finding
@@ -69,4 +71,8 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
     except LookupError as error:
         raise RoundNotShownError(round_id, str(error)) from error
     report = build_report(round_id, opened, settled, events, rules)
+    life = recorded_life(record, opened, settled)
+    is_void = isinstance(life.last, RoundVoided)
+    notes = [note for note in report.notes if not (is_void and note == NOT_SETTLED)]
+    report = report._replace(notes=(*notes, *life_notes(life)), is_void=is_void)
     return report, check_record_events(record, rulebook.find, is_balance_shown=False).findings

@@ -425,7 +425,7 @@ class _RoundView:
     def draw_settlement(self, *, is_whole: bool) -> None:
         """Draw how the round was settled, after the findings that have no other place; the total win is the last line."""
         settlement, total, currency = self.report.settlement, self.report.award_total, self.report.header.currency
-        ended = f"settled, {name_words(settlement.ended)}" if settlement else "not settled"
+        ended = f"settled, {name_words(settlement.ended)}" if settlement else "void" if self.report.is_void else "not settled"
         self.add_rule(ended, sign="=", event_index=None, style=STRONG if settlement else ALARM)
         if is_whole:
             self.draw_findings(lambda _: True)

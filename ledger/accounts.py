@@ -3,17 +3,20 @@
 Balance and slot change in the round's own transaction; here is what opens and funds an account.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from engines.game import EventBytes
 from ledger.codec import event_bytes
 from ledger.errors import AccountUnknown, TextInvalid
-from ledger.lifecycle_events import AccountOpened, FundsMoved
+from ledger.lifecycle_events import AccountOpened, BonusMoved, FundsMoved
 from ledger.money import decimals_of
 from ledger.references import new_reference
 from ledger.store import AccountRow, Store
 
-__all__ = ["NAME_MAX", "FundsReason", "check_text", "find_account", "move_funds", "open_account"]
+if TYPE_CHECKING:
+    from ledger.pausing import Pausing
+
+__all__ = ["NAME_MAX", "FundsReason", "check_text", "find_account", "move_bonus", "move_funds", "open_account"]
 
 FundsReason = Literal["deposit", "withdrawal", "play_money", "correction"]
 NAME_MAX = 256
@@ -55,6 +58,19 @@ def move_funds(store: Store, account_ref: str, amount_minor: int, reason: FundsR
         return event_bytes(moved)
 
     return store.move_funds(account_ref, amount_minor, event_of)
+
+
+def move_bonus(store: "Pausing", account_ref: str, amount_minor: int) -> int:
+    """Grant or, below 0, take back bonus money and return what there is; it is no part of the balance and pays where that is short.
+
+    Raises AccountUnknown, FundsShort, BalanceTooLarge.
+    """
+
+    def event_of(bonus_minor: int, now: int) -> EventBytes:
+        reason: Literal["granted", "forfeited"] = "granted" if amount_minor >= 0 else "forfeited"
+        return event_bytes(BonusMoved(amount_minor=amount_minor, reason=reason, bonus_after_minor=bonus_minor, moved_at_us=now))
+
+    return store.move_bonus(account_ref, amount_minor, event_of)
 
 
 def find_account(store: Store, account: str) -> AccountRow:

@@ -4,19 +4,24 @@ The profile is the one that the round names by hash, with its values as the ledg
 program; where neither has it nothing is judged. Findings here are about no spin: `spin_index` is -1.
 """
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from engines.canonical import RecordedEvent
+from engines.canonical import CanonicalFormError, RecordedEvent
+from ledger.codec import parse_event
+from ledger.errors import LedgerError
 from ledger.interruptions import Due, due_of
 from ledger.lifecycle_events import RoundInterrupted, RoundOpened, RoundResumed, RoundSettled, RoundVoided
 from ledger.profile import Profile, ProfileFileUnreadable, default_profile, profile_of, shipped_profile, shipped_profiles
+from ledger.store import RoundRecord
 from replay.own_stream import OwnStream
 from replay.verdict import Finding, Severity
 
-__all__ = ["GoverningProfiles", "RecordedLife"]
+__all__ = ["GoverningProfiles", "RecordedLife", "recorded_life"]
 
 _DAY_US = 86_400_000_000
+_LIFE_KINDS = ("round_interrupted/", "round_resumed/", "round_voided/")
 
 
 class RecordedLife(NamedTuple):
@@ -37,6 +42,18 @@ class RecordedLife(NamedTuple):
     def stopped_at_us(self) -> int:
         """When it stopped: when it was cut off where it is interrupted, else when it was recorded last."""
         return self.last.broke_at_us if isinstance(self.last, RoundInterrupted) else self.recorded_at_us
+
+
+def recorded_life(record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None) -> RecordedLife:
+    """Return what is recorded of a round beside its game events; what cannot be read is left out, which other checks say."""
+    events: list[tuple[int, RecordedEvent]] = []
+    for row in record.events:
+        if row.topic.startswith(_LIFE_KINDS):
+            with contextlib.suppress(CanonicalFormError, LedgerError):
+                events.append((row.version - 1, parse_event(row)))
+        elif row.topic == "round_settled/1" and settled is not None:
+            events.append((row.version - 1, settled))
+    return RecordedLife(record.round_id, opened, events, record.appends[-1].recorded_at_us if record.appends else opened.opened_at_us)
 
 
 class GoverningProfiles:

@@ -1,17 +1,16 @@
 """One round, four questions, six checks, one verdict."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from engines.canonical import CanonicalFormError, RecordedEvent
+from engines.canonical import CanonicalFormError
 from engines.game import Draw, EventBytes, Game
 from engines.registry import game_of_rules
 from engines.rng import RandomStreamError, round_key_commitment
 from engines.rules import GameRules
-from ledger.codec import is_game_topic, parse_event
-from ledger.errors import LedgerError, TopicMismatch, TreeBroken
+from ledger.codec import is_game_topic
+from ledger.errors import TopicMismatch, TreeBroken
 from ledger.keys import default_keys_dir
 from ledger.lifecycle_events import RoundOpened, RoundSettled, RoundVoided
 from ledger.rounds import RoundLedger
@@ -22,7 +21,7 @@ from replay.check import RoundCheck
 from replay.life_notes import life_notes
 from replay.own_stream import OwnStream
 from replay.profile_check import ProfilesInForce
-from replay.profile_rules import GoverningProfiles, RecordedLife
+from replay.profile_rules import GoverningProfiles, recorded_life
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
@@ -36,7 +35,6 @@ from replay.whatif import Alternative, alternatives
 
 __all__ = ["ANOTHER_KEY", "Verification", "Verifier"]
 
-_LIFE_KINDS = ("round_interrupted/", "round_resumed/", "round_voided/")
 ANOTHER_KEY = "the key at hand is not the one committed to, and leads to another outcome: that says nothing about this one"
 
 
@@ -135,7 +133,7 @@ class Verifier:
             opened_leaf = record.appends[0].leaf_index if record.appends else -1
             build_findings = self._builds.check(opened, opened_leaf)
             profile_findings = self._profiles.check(opened, opened_leaf, self._rules_of(opened))
-            life = _life(record, opened, settled)
+            life = recorded_life(record, opened, settled)
             profile_findings += self._governing.check(life, self._now_us or self._ledger.store.clock())
             wrong = [each for each in profile_findings if each.severity != "completeness"]
             if wrong and checks["totals"].result != "fail":
@@ -292,17 +290,6 @@ def _correction_notes(record: RoundRecord) -> list[str]:
     except (CanonicalFormError, TopicMismatch):  # which the record's check says
         return []
     return [f"corrected since: {each.element} {each.before} -> {each.after} (alteration {each.alteration_id[:16]}…)" for each in found]
-
-
-def _life(record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None) -> RecordedLife:
-    events: list[tuple[int, RecordedEvent]] = []
-    for row in record.events:
-        if row.topic.startswith(_LIFE_KINDS):
-            with contextlib.suppress(CanonicalFormError, LedgerError):  # which other checks say
-                events.append((row.version - 1, parse_event(row)))
-        elif row.topic == "round_settled/1" and settled is not None:
-            events.append((row.version - 1, settled))
-    return RecordedLife(record.round_id, opened, events, record.appends[-1].recorded_at_us if record.appends else opened.opened_at_us)
 
 
 def _end_of(record: RoundRecord, rounds: RoundCheck) -> VerdictName:

@@ -1,4 +1,4 @@
-"""Accounts: `account open`, `account fund`, `account forget`."""
+"""Accounts: `account open`, `account fund`, `account bonus`, `account forget`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +19,10 @@ AccountArgument = Annotated[str, typer.Argument(help="Name or reference of an ac
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(no_args_is_help=True, help="Accounts: open one, move money in or out, erase its personal data.")
+    group = typer.Typer(no_args_is_help=True, help="Accounts: open one, move money in or out, grant bonus money, erase its personal data.")
     group.command("open")(open_)
     group.command("fund")(fund)
+    group.command("bonus")(bonus)
     group.command("forget")(forget)
     app.add_typer(group, name="account")
 
@@ -79,6 +80,31 @@ def fund(
         print_json({"schema": "account/1", **facts, "amount_minor": amount_minor, "balance_minor": balance_minor})
     else:
         print_line(f"account {row.account_ref}: balance {amount_text(balance_minor, row.currency)} {row.currency}")
+
+
+def bonus(
+    account: AccountArgument,
+    amount: Annotated[str, typer.Option("--amount", help="What is granted, or with a minus taken back, in the account's currency.")],
+    ledger: LedgerOption = "ledger.db",
+    keys: KeysOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Grant bonus money, or take it back; it pays a bet where the balance is short, and what it wins is balance.
+
+    Example: audit account bonus anna --amount 10.00
+    """
+    from ledger.accounts import move_bonus
+    from ledger.money import amount_text, parse_amount
+
+    with _writer(ledger, keys) as opened:
+        row = opened.account(account)
+        bonus_minor = move_bonus(opened.store, row.account_ref, parse_amount(amount, row.currency))
+    if as_json:
+        facts = {"account_ref": row.account_ref, "currency": row.currency, "balance_minor": row.balance_minor}
+        print_json({"schema": "account/1", **facts, "bonus_minor": bonus_minor})
+    else:
+        amounts = [f"{amount_text(minor, row.currency)} {row.currency}" for minor in (bonus_minor, row.balance_minor)]
+        print_line(f"account {row.account_ref}: bonus money {amounts[0]}, balance {amounts[1]}")
 
 
 def forget(
