@@ -403,7 +403,7 @@ class _RoundPass:
         """Return a finding where an append ends within a leg of the round: it was cut off where nobody may cut it."""
         last: ExportLine | None = None
         for line in self.stream.lines:
-            if line.kind not in GAME_EVENTS:
+            if line.kind not in GAME_EVENTS or line.append < 0:  # which no append covers: the record's own checks say so
                 continue
             if last and line.append != last.append and line.kind != "spin_started" and last.kind != "choice_offered":
                 where = f"first game event of append {line.append} of {self.stream.name}"

@@ -195,7 +195,7 @@ def test_cut_and_damaged_lines(capfd: Capture, whole: Path, tmp_path: Path) -> N
         (("find", "--since", "yesterday"), "--since: want a time such as"),
         (("find", "--since", "2026-11-30"), "--since: want a time such as"),
         (("find", "--until", "2026-11-30", "--tz", "Moon/Base"), "--tz: want a time zone"),
-        (("find", "--status", "lost"), "--status: want open or settled or unreadable, got 'lost'"),
+        (("find", "--status", "lost"), "--status: want open or waiting or interrupted or settled or voided or unreadable, got 'lost'"),
         (("find", "--win-min", "a lot"), "a lot"),
         (("verify", "--all", "--ledger", "postgresql://ann:secret@host/db"), "--keys: want the folder of the keys"),
         (("simulate", "--game", GAME, "--rounds", "0"), "--rounds: want a whole number"),

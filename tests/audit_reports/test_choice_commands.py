@@ -168,7 +168,7 @@ def test_nothing_of_a_round_that_waits_is_disclosed(capfd: Capture, ledger: Path
 def test_a_round_that_waits_is_found_and_exported(capfd: Capture, ledger: Path) -> None:
     """`find`, `history` and `export` take it as an open round; names stand beside its numbers."""
     round_id = leave(capfd, ledger)
-    found = run(capfd, "find", "--status", "open", "--ledger", ledger, "--json").lines
+    found = run(capfd, "find", "--status", "waiting", "--ledger", ledger, "--json").lines
     assert [each["round_id"] for each in found[:-1]] == [round_id]
     assert run(capfd, "history", "--ledger", ledger).status == 0
     waits = run(capfd, "show", "--round", round_id, "--ledger", ledger, "--rules", RULES)
