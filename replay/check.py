@@ -208,8 +208,11 @@ def _check_states(passes: list["_RoundPass"], followed: set[str]) -> None:
 class _RoundPass:
     """One round on its way through the checks."""
 
-    def __init__(self, stream: _Stream, rules_for: RulesFor, followed: set[str], *, is_file: bool = False) -> None:
+    def __init__(
+        self, stream: _Stream, rules_for: RulesFor, followed: set[str], *, is_file: bool = False, are_legs_judged: bool = True
+    ) -> None:
         self.stream = stream
+        self._are_legs_judged = are_legs_judged
         self.is_file = is_file  # a ledger's open round is in play; a file that ends before the settlement may be cut off
         self.round_id = stream.name.removeprefix(ROUND_PREFIX)
         self.opened: tuple[int, RoundOpened] | None = stream.first(RoundOpened)
@@ -385,7 +388,7 @@ class _RoundPass:
                 ]
             appends = line.append
         kinds = [line.kind for line in self.stream.lines]
-        if torn := self._torn_leg():
+        if self._are_legs_judged and (torn := self._torn_leg()):
             return [torn]
         for kind, place, want in (("round_opened", 0, "the first event"), ("round_settled", len(kinds) - 1, "the last event")):
             at = [number for number, each in enumerate(kinds) if each == kind]
@@ -403,7 +406,7 @@ class _RoundPass:
         """Return a finding where an append ends within a leg of the round: it was cut off where nobody may cut it."""
         last: ExportLine | None = None
         for line in self.stream.lines:
-            if line.kind not in GAME_EVENTS or line.append < 0:  # which no append covers: the record's own checks say so
+            if line.kind not in GAME_EVENTS:
                 continue
             if last and line.append != last.append and line.kind != "spin_started" and last.kind != "choice_offered":
                 where = f"first game event of append {line.append} of {self.stream.name}"
@@ -433,8 +436,11 @@ def check_stream(
     is_balance_shown: bool,
     before: Callable[[RoundOpened], LeftState | None] | None,
     is_state_followed: bool,
+    are_legs_judged: bool,
 ) -> RoundCheck:
     """Return what the referee and the totals find in one round's stream; see `check_rounds`.
+
+    `are_legs_judged` is False where the record's own checks say that its appends are not as they were written.
 
     `is_balance_shown` is False where other events moved the account meanwhile, or somebody follows the whole account.
     `before` looks for the round whose state this one starts from; where somebody follows the states of all rounds it is
@@ -443,7 +449,7 @@ def check_stream(
     parsed = _Stream(stream, lines)
     opened = parsed.first(RoundOpened)
     followed = set() if is_balance_shown or opened is None else {opened[1].account_ref}
-    found = _RoundPass(parsed, rules_for, followed)
+    found = _RoundPass(parsed, rules_for, followed, are_legs_judged=are_legs_judged)
     is_due = found.has_faults or not is_state_followed
     if before is not None and is_due and found.opened is not None and found.rules is not None and found.rules.first_state:
         found.hold_against(before(found.opened[1]))

@@ -20,12 +20,13 @@ def check_record_events(
     is_balance_shown: bool,
     before: Callable[[RoundOpened], LeftState | None] | None = None,
     is_state_followed: bool = False,
+    are_legs_judged: bool = True,
 ) -> RoundCheck:
     """Return what the referee and the totals find in a recorded round; see `check_rounds`.
 
     `is_balance_shown` is False where other events moved the account between the round's opening and its settlement,
     or somebody follows the whole account. An event whose bytes are no JSON object counts as one of no known kind.
-    `before` and `is_state_followed` are as in `check_stream`.
+    `before`, `is_state_followed` and `are_legs_judged` are as in `check_stream`.
     """
     lines = []
     number = 0
@@ -38,7 +39,13 @@ def check_record_events(
         recorded_at = record.appends[number].recorded_at_us if is_covered else 0
         lines.append(ExportLine(row.version, record.stream, row.version - 1, append, recorded_at, _values(row.data), row.data))
     return check_stream(
-        record.stream, lines, rules_for, is_balance_shown=is_balance_shown, before=before, is_state_followed=is_state_followed
+        record.stream,
+        lines,
+        rules_for,
+        is_balance_shown=is_balance_shown,
+        before=before,
+        is_state_followed=is_state_followed,
+        are_legs_judged=are_legs_judged,
     )
 
 

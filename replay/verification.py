@@ -118,6 +118,7 @@ class Verifier:
             is_balance_shown=self._is_balance_shown(record),
             before=lambda opened: round_before(self._ledger, opened, first_leaf),
             is_state_followed=self._anchors is None,
+            are_legs_judged=not record_findings,
         )
         opened, settled = rounds.opened, rounds.settled
         findings = record_findings + rounds.findings

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 COMMANDS = (
-    "demo, init, games, rules, play, interrupt, resume, void, held, find, verify, show, history, history build, export, check, checkpoint, prove, fsck, copy,"
+    "demo, init, games, rules, play, interrupt, resume, void, held, find, verify, show, history, history build, export, check, checkpoint,"
+    " prove, fsck, copy,"
     " seeds list, seeds rotate, seeds reveal, seeds release, seeds rekey, builds register, builds list, profile show, profile set,"
     " account open, account fund, account bonus, account forget, incident record, incident list, incident show, correct, simulate, doctor"
 )
