@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from tools.proofs.attacks import prove_attacks  # noqa: E402
 from tools.proofs.growth import prove_growth  # noqa: E402
 from tools.proofs.kernels import prove_bounds, prove_planted, prove_speeds  # noqa: E402
+from tools.proofs.load import prove_load  # noqa: E402
 from tools.proofs.proof import ProofError  # noqa: E402
 from tools.proofs.returns import prove_simulated  # noqa: E402
 from tools.proofs.rounds import prove_astra, prove_rare, prove_rounds  # noqa: E402
@@ -28,6 +29,24 @@ from tools.proofs.suites import prove_faults, prove_kills, prove_properties  # n
 
 FILES = {"planted": "planted-faults"}  # where the file of a proof has another name
 PRINTED_MAX = 4000  # characters of what was measured
+COUNTS: dict[str, tuple[int | str, int | str]] = {  # that fit a continuous build, and of the issues
+    "rounds": (5_000, 20_000),
+    "rare": (50, 2_000),
+    "astra": (200_000, 1_000_000),
+    "plain": (300, 300),
+    "bounds": (200_000, 2_000_000),
+    "simulated": (5_000_000, 100_000_000),
+    "examples": (400, 1_000),
+    "kills": (20, 300),
+    "faults": ("6", "each"),
+    "postgres_kills": (10, 300),
+    "lives": (10, 200),
+    "instances": (8, 200),
+    "attack_rounds": (500, 5_000),
+    "load_processes": (4, 16),
+    "load_accounts": (8, 50),
+    "load_seconds": (5, 30),
+}
 
 PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "speeds": prove_speeds,
@@ -39,6 +58,7 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "properties": prove_properties,
     "kills": prove_kills,
     "faults": prove_faults,
+    "load": prove_load,
     "growth": prove_growth,
     "attacks": prove_attacks,
     "planted": prove_planted,
@@ -60,6 +80,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="kills of a writer (20; full 300)")
     parser.add_argument("--faults", help="failing writes and flushes of each fault test (6; full `each` of them)")
     parser.add_argument("--postgres-kills", type=int, help="kills of servers, sessions and writers on PostgreSQL (10; full 300)")
+    parser.add_argument("--load-processes", type=int, help="processes that play at once (4; full 16)")
+    parser.add_argument("--load-accounts", type=int, help="accounts that they play on (8; full 50)")
+    parser.add_argument("--load-seconds", type=float, help="how long they play (5; full 30)")
     parser.add_argument("--lives", type=int, help="ledgers grown at random (10; full 200)")
     parser.add_argument("--first-life", type=int, default=0, help="seed of the first of them")
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
@@ -67,39 +90,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--planted-rounds", type=int, default=200, help="rounds of each planted fault at most (200)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
     options = parser.parse_args()
-    short = {
-        "rounds": 5_000,
-        "rare": 50,
-        "astra": 200_000,
-        "plain": 300,
-        "bounds": 200_000,
-        "simulated": 5_000_000,
-        "examples": 400,
-        "kills": 20,
-        "faults": "6",
-        "postgres_kills": 10,
-        "lives": 10,
-        "instances": 8,
-        "attack_rounds": 500,
-    }
-    full = {
-        "rounds": 20_000,
-        "rare": 2_000,
-        "astra": 1_000_000,
-        "plain": 300,
-        "bounds": 2_000_000,
-        "simulated": 100_000_000,
-        "examples": 1000,
-        "kills": 300,
-        "faults": "each",
-        "postgres_kills": 300,
-        "lives": 200,
-        "instances": 200,
-        "attack_rounds": 5000,
-    }
-    for name, count in (full if options.full else short).items():
+    for name, (short, full) in COUNTS.items():
         if getattr(options, name) is None:
-            setattr(options, name, count)
+            setattr(options, name, full if options.full else short)
     return options
 
 
