@@ -40,7 +40,7 @@ def _loaded(place: Place, load: Load, folder: Path) -> dict[str, Any]:
     return {
         "rounds": len(reckoning.rounds),
         "events": reckoning.event_count,
-        "told": dict(result.told.most_common()),
+        "told": {**dict(result.told.most_common()), "locked": result.told["locked"]},
         "in_play_at_the_end": sum(bool(account.in_play) for account in reckoning.accounts.values()),
         "debits_minor": sum(account.debits for account in reckoning.accounts.values()),
         "credits_minor": sum(account.credits for account in reckoning.accounts.values()),
