@@ -264,7 +264,8 @@ class RoundLedger(Application[str]):
         """Open, play and settle a round; raises as `open_round` and `settle_round`, ChoiceNotOffered, ChoiceConflict.
 
         choices: what the player chooses where the round asks, in order; where there is none the first of those offered is taken.
-        Under an idempotency key that is there already, the round as it was recorded, finished now if it is still in play.
+        Under an idempotency key that is there already, the round as it was recorded, finished now if it is still in play. Where
+        somebody else settles it first, as the same call does that is made twice at once, the round as they did.
         """
         opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
         if opened.is_repeat:
@@ -274,14 +275,20 @@ class RoundLedger(Application[str]):
                 return Played(opened.round_id, opened.event, settled, True)
             check_game(opened, game)
         terms_again = {"session_ref": opened.event.session_ref, "channel": opened.event.channel}
-        if opened.later:
-            return self.finish_round(opened.round_id, game, choices, **terms_again)._replace(is_repeat=True)
-        return self._play_opened(opened, game, choices, **terms_again)
+        try:
+            if opened.later:
+                return self.finish_round(opened.round_id, game, choices, **terms_again)._replace(is_repeat=True)
+            return self._play_opened(opened, game, choices, **terms_again)
+        except (RoundNotOpen, VersionConflict):
+            if (played := self._settled_by_another(opened.round_id, choices)) is None:
+                raise
+            return played
 
     def play_to_choice(self, account_ref: str, game: Game, mode: str, bet_minor: int, **terms: Unpack[BetTerms]) -> Played | Waiting:
         """Open and play a round, and leave it where it asks for a choice: it waits until `finish_round` or `resume_round`.
 
-        Raises as `play`; under an idempotency key that is there already, the round as it is.
+        Raises as `play`; under an idempotency key that is there already, the round as it is, and as somebody else has left or
+        settled it where the same call is made twice at once.
         """
         opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
         if opened.is_repeat:
@@ -290,11 +297,17 @@ class RoundLedger(Application[str]):
                 return Played(opened.round_id, opened.event, settled, True)
             check_game(opened, game)
         outcome, chosen = play_out(game, opened, None, is_left=True)
-        if not outcome.wants_choice:
-            return Played(opened.round_id, opened.event, self.settle_round(opened, outcome, chosen), opened.is_repeat)
-        if standing_of(opened.later) == "open":
-            added = list(events_of_leg(opened, outcome, chosen, 0, session_ref="", channel=""))
-            self._leave_round(opened, added, "waiting")
+        try:
+            if not outcome.wants_choice:
+                return Played(opened.round_id, opened.event, self.settle_round(opened, outcome, chosen), opened.is_repeat)
+            if standing_of(opened.later) == "open":
+                self._leave_round(opened, list(events_of_leg(opened, outcome, chosen, 0, session_ref="", channel="")), "waiting")
+        except (RoundNotOpen, VersionConflict) as error:
+            if (played := self._settled_by_another(opened.round_id, None)) is not None:
+                return played
+            if not outcome.wants_choice or isinstance(error, RoundNotOpen):
+                raise
+            return Waiting(opened.round_id, opened.event, offered_by(outcome.events)[-1], True)
         return Waiting(opened.round_id, opened.event, offered_by(outcome.events)[-1], opened.is_repeat)
 
     def play_leg(
@@ -372,12 +385,17 @@ class RoundLedger(Application[str]):
         try:
             return self.finish_round(round_id, game, choices, session_ref=session_ref, channel=channel)
         except (RoundNotOpen, VersionConflict):
-            opened = self.recorded(round_id)
-            settled = self._settled(opened)
-            if settled is None:
+            if (played := self._settled_by_another(round_id, choices)) is None:
                 raise
-            check_choices(opened, choices)
-            return Played(round_id, opened.event, settled, True)
+            return played
+
+    def _settled_by_another(self, round_id: str, choices: Sequence[int] | None) -> Played | None:
+        opened = self.recorded(round_id)
+        settled = self._settled(opened)
+        if settled is None:
+            return None
+        check_choices(opened, choices)
+        return Played(round_id, opened.event, settled, True)
 
     def recorded(self, round_id: str) -> Opened:
         """Return a round as it is recorded, with the key that it is played from; raises RoundUnknown, EpochUnknown, KeyMismatch."""

@@ -5,8 +5,10 @@ before it writes the next cannot be overtaken. The writer keeps one connection o
 ours, since a writer that waits in the library's pool makes its readers wait too.
 """
 
+import random
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -25,6 +27,7 @@ from ledger.sqlite_schema import BUSY_SECONDS, commit_error, ledger_error
 __all__ = ["LOG_PAGES", "LedgerFactory", "LedgerRecorder"]
 
 LOG_PAGES = 4000  # when the log is copied back into the file, with two flushes: at SQLite's 1,000 that is every sixty rounds
+_ASK_SECONDS = (0.001, 0.005)  # after which a writer asks again whether another one has ended
 _STATEMENTS_KEPT = 128  # the library asks for True, which is 1: every statement would be prepared anew
 
 _INSERT_EVENT = "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?,?,?,?)"
@@ -99,7 +102,23 @@ class _Writing:
         connection = self._recorder.datastore.pool.get_connection()
         cursor = connection.cursor().sqlite_cursor
         cursor.row_factory = None
+        cursor.execute("PRAGMA busy_timeout=0")  # waiting is ours
         return cursor
+
+    def _begin(self, cursor: sqlite3.Cursor) -> None:
+        """Begin, and while another process writes ask again in a moment.
+
+        SQLite itself would ask the more rarely the longer it has waited: of many writers some would come and go, some never begin.
+        """
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                    raise
+            time.sleep(random.uniform(*_ASK_SECONDS))
 
     def __enter__(self) -> sqlite3.Cursor:
         if not self._lock.acquire(timeout=BUSY_SECONDS):
@@ -109,7 +128,7 @@ class _Writing:
                 self._cursor = self._connect()
             if self._cursor.connection.in_transaction:
                 self._undo(self._cursor)
-            self._cursor.execute("BEGIN IMMEDIATE")
+            self._begin(self._cursor)
         except sqlite3.Error as error:
             self._lock.release()
             raise ledger_error(self._recorder.path, error) from error

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from ledger.address import LedgerPlace, ledger_place
 from ledger.fsck import check_ledger
 from replay.anchors import NO_ANCHORS, Anchors
 from replay.bulk import BulkSummary, plan_bulk, verify_bulk
@@ -13,18 +14,19 @@ __all__ = ["everything_wrong", "fsck_messages"]
 CLEAN_VERDICTS = {"reproduced", "incomplete_open"}
 
 
-def fsck_messages(path: Path, held_roots: Iterable[tuple[int, bytes]] = ()) -> list[str]:
+def fsck_messages(path: LedgerPlace, held_roots: Iterable[tuple[int, bytes]] = ()) -> list[str]:
     """Return what fsck says of a ledger, held against the size and root of kept checkpoints."""
     return [fault.message for fault in check_ledger(path, held_roots=held_roots) if fault is not None]
 
 
 def everything_wrong(
-    path: Path, keys_dir: Path, *, held_roots: Iterable[tuple[int, bytes]] = (), anchors: Anchors = NO_ANCHORS
+    path: Path | str, keys_dir: Path, *, held_roots: Iterable[tuple[int, bytes]] = (), anchors: Anchors = NO_ANCHORS
 ) -> list[str]:
     """Return all that is found wrong with a ledger and its rounds; a round in play is nothing wrong."""
-    found = fsck_messages(path, held_roots) + whole_ledger_faults(path)
+    place = ledger_place(path)
+    found = fsck_messages(place, held_roots) + whole_ledger_faults(path)
     summary = BulkSummary()
-    for each in verify_bulk(plan_bulk(path, keys_dir, anchors=anchors), summary):
+    for each in verify_bulk(plan_bulk(place, keys_dir, anchors=anchors), summary):
         if each is not None and each.verdict not in CLEAN_VERDICTS:
             found.append(f"round {each.round_id}: {each.verdict}")
     if summary.is_wrong or summary.finding_count:

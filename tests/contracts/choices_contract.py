@@ -136,6 +136,25 @@ class ChoicesContract:
                 ledger.play(ref, game(), "base", 200, choices=[0])
         assert faults(place) == []
 
+    @pytest.mark.parametrize("way", ["left", "settled"])
+    def test_a_call_that_another_overtakes_on_its_way_to_a_choice_gets_the_round(self, new_place, way):
+        """Where the same call leaves the round at its choice first, or it is played out, both get it as it is recorded."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref), place.open_for_writing() as other:
+            overtaking: list[Any] = []
+            call = {"left": other.play_to_choice, "settled": other.play}[way]
+
+            class Overtaken(ChoosingGame):
+                def play(self, *given):
+                    if not overtaking:
+                        overtaking.append(call(ref, choosing(), "base", 200, idempotency_key="k"))
+                    return super().play(*given)
+
+            found = ledger.play_to_choice(ref, Overtaken(), "base", 200, idempotency_key="k")
+            assert (type(found), found[:3], found.is_repeat) == (type(overtaking[0]), overtaking[0][:3], True)
+        assert faults(place) == []
+        assert rows(place.ledger, "SELECT status FROM rounds") == [("waiting" if way == "left" else "settled",)]
+
     def test_of_several_writers_one_goes_on(self, new_place):
         """Of many that choose at once one choice is recorded; the others are told which, or get the same round."""
         place = new_place()

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from engines.canonical import INTEGER_MAX
+from ledger.bets import Played
 from ledger.disclosure import epoch_states
 from ledger.errors import (
     AccountExists,
@@ -67,6 +68,25 @@ class RoundsContract:
             with pytest.raises(IdempotencyConflict):
                 ledger.play(account_ref, counting, "base", 400, idempotency_key="k", external_ref="r")
             assert ledger.find_round("ext:r") == first.round_id
+
+    def test_a_call_that_another_overtakes_under_its_key_gets_the_round(self, new_place):
+        """Where the same call, made once more while it is under way, settles the round first, both return it as it is recorded."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, account_ref), place.open_for_writing() as other:
+            overtaking: list[Played] = []
+
+            class Overtaken(FakeGame):
+                def play(self, *terms):
+                    if not overtaking:
+                        overtaking.append(other.play(account_ref, game(), "base", 200, idempotency_key="k"))
+                    return super().play(*terms)
+
+            played = ledger.play(account_ref, Overtaken(), "base", 200, idempotency_key="k")
+            assert [played] == overtaking
+            assert played.is_repeat
+            assert ledger.account("alice").balance_minor == 10**9 - 200 + played.settled.total_win_minor
+        assert whole_ledger_faults(place.ledger) == []
+        assert rows(place.ledger, "SELECT count(*) FROM rounds") == [(1,)]
 
     def test_an_open_round_is_finished_by_another_writer_with_the_same_outcome(self, new_place):
         """After a crash the round's seed is unsealed and leads to the outcome that was fixed at opening."""

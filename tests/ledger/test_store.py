@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import rfc8785
@@ -196,6 +197,26 @@ def test_a_lock_held_too_long_is_said(tmp_path, monkeypatch):
                 ledger_.move_funds(account_ref, 1)
             other.execute("ROLLBACK")
         ledger_.move_funds(account_ref, 1)
+    assert whole_ledger_faults(tmp_path / "ledger.db") == []
+
+
+def test_a_writer_goes_on_asking_for_the_lock(tmp_path, monkeypatch):
+    """However long it has waited, a writer asks every few milliseconds: who comes later is not served before it again and again."""
+    waits: list[float] = []
+    with new_ledger(tmp_path) as (ledger_, account_ref), closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 500:
+                other.execute("ROLLBACK")
+
+        with ledger_.store._writing as cursor:
+            assert cursor.execute("PRAGMA busy_timeout").fetchone() == (0,)  # SQLite's own way of waiting is off
+        monkeypatch.setattr(ledger.sqlite, "time", SimpleNamespace(monotonic=lambda: sum(waits), sleep=sleep))
+        other.execute("BEGIN IMMEDIATE")
+        assert ledger_.move_funds(account_ref, 1) == 10**9 + 1
+        assert len(waits) == 500
+        assert max(waits) <= 0.005
     assert whole_ledger_faults(tmp_path / "ledger.db") == []
 
 
