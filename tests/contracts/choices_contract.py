@@ -326,12 +326,12 @@ class ChoicesContract:
         assert [fault.code for fault in check_ledger(RoundLedger.open_for_reading(place.ledger).path)] == ["round_start"] * 2
 
     def test_the_read_model_follows_a_round_that_waits(self, new_place, tmp_path):
-        """A round that waits is an open one in the history, with its cost alone."""
+        """A round that waits waits in the history, with its cost alone."""
         with new_ledger_at(new_place()) as (ledger, ref):
             waiting = ledger.play_to_choice(ref, choosing(), "base", 200)
             assert build(ledger, tmp_path / "history.db") == 1
             (entry,) = round_rows(ledger)
-            assert (entry.status, entry.win_minor, entry.balance_after_minor) == ("open", 0, 10**9 - 200)
+            assert (entry.status, entry.win_minor, entry.balance_after_minor) == ("waiting", 0, 10**9 - 200)
             ledger.finish_round(waiting.round_id, choosing())
             assert build(ledger, tmp_path / "history.db") == 1
             assert compare(ledger, tmp_path / "history.db") == []
