@@ -22,6 +22,7 @@ from audit_reports.commands import (
     account,
     builds,
     checkpoint,
+    dispute,
     games,
     history,
     incident,
@@ -30,6 +31,7 @@ from audit_reports.commands import (
     profile,
     ready,
     resume,
+    retention,
     rounds,
     seeds,
     show,
@@ -112,6 +114,8 @@ for module in (
     profile,
     account,
     incident,
+    dispute,
+    retention,
     simulate,
 ):
     module.register(app)

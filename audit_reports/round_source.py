@@ -14,6 +14,8 @@ from ledger.errors import LedgerError, RoundUnknown
 from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
+from replay.disputes import RoundDisputes
+from replay.own_stream import OwnStream
 from replay.recorded_round import check_record_events
 from replay.rulebook import Rulebook
 from replay.verdict import Finding
@@ -44,6 +46,7 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
         round_id = ledger.find_round(wanted)
         # Without its audit paths: a round is shown whatever has become of the tree, which is for `verify` to judge.
         (record,) = ledger.store.records_of([ROUND_STREAM + round_id])
+        disputed = RoundDisputes(ledger, OwnStream(ledger)).notes(round_id)
     finally:
         ledger.close()
     if not record.events:
@@ -69,4 +72,5 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
     except LookupError as error:
         raise RoundNotShownError(round_id, str(error)) from error
     report = build_report(round_id, opened, settled, events, rules)
+    report = report._replace(notes=(*report.notes, *disputed))
     return report, check_record_events(record, rulebook.find, is_balance_shown=False).findings

@@ -39,6 +39,7 @@ class BulkPlan(NamedTuple):
     tree_size: int  # of the moment that is verified; what is recorded later is left to the next time
     anchors: Anchors = NO_ANCHORS  # what the ledger's tree is held against
     round_keys: Mapping[str, bytes] | None = None  # released keys by round id, for rounds whose seed is sealed
+    as_of_us: int | None = None  # when open disputes are judged, now where it is None
 
     @property
     def round_count(self) -> int:
@@ -110,6 +111,7 @@ def plan_bulk(
     sample_count: int | None = None,
     anchors: Anchors = NO_ANCHORS,
     round_keys: Mapping[str, bytes] | None = None,
+    as_of_us: int | None = None,
 ) -> BulkPlan:
     """Return which rounds to verify: those wanted, in the order of opening, or `sample_count` of them evenly spread.
 
@@ -130,7 +132,7 @@ def plan_bulk(
     is_whole = wanted == ALL_ROUNDS and sample_count is None
     if sample_count is not None and sample_count < len(streams):
         streams = [streams[i * len(streams) // sample_count] for i in range(sample_count)]
-    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys)
+    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys, as_of_us)
 
 
 def may_be_wanted(ledger: RoundLedger, record: RoundRecord, wanted: RoundFilter) -> bool:
@@ -191,8 +193,9 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     """Yield for each round its verification where that is not clean, else None, and fill `summary`.
 
     The order is that of the record whatever `job_count` is. At the end the rounds' nonces and states are held against
-    those of all rounds; where the plan is the whole ledger, the root over all leaves and the balances of all accounts are checked as
-    well; where anchors are given, that root is held against them whatever the plan is. These findings are the summary's.
+    those of all rounds, and the disputes that concern one of them are judged; where the plan is the whole ledger, the root over
+    all leaves and the balances of all accounts are checked as well; where anchors are given, that root is held against them
+    whatever the plan is. These findings are the summary's.
     """
     summary.is_whole = plan.is_whole
     is_compiled = plan.round_count >= COMPILE_FROM and find_spec("numba") is not None

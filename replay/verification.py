@@ -18,6 +18,7 @@ from ledger.store import ACCOUNT_STREAM, LEAF_END, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
+from replay.disputes import RoundDisputes
 from replay.own_stream import OwnStream
 from replay.profile_check import ProfilesInForce
 from replay.record_check import check_record
@@ -59,7 +60,8 @@ class Verifier:
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
     `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once, and
-    follows the nonces of all epochs and the states of all accounts.
+    follows the nonces of all epochs, the states of all accounts and the disputes. `as_of_us` is when open disputes are judged:
+    microseconds since 1970 UTC, now where it is None.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Verifier:
         is_account_followed: bool = False,
         anchors: Anchors | None = NO_ANCHORS,
         round_keys: Mapping[str, bytes] | None = None,
+        as_of_us: int | None = None,
     ) -> None:
         self._ledger = ledger
         self._anchors = anchors
@@ -81,6 +84,7 @@ class Verifier:
         self._seeds = SealedSeeds(ledger, keys_dir or default_keys_dir(ledger.path), round_keys)
         own_stream = OwnStream(ledger)
         self._builds, self._profiles = RegisteredBuilds(own_stream), ProfilesInForce(own_stream)
+        self._disputes = RoundDisputes(ledger, own_stream, as_of_us)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
@@ -134,7 +138,9 @@ class Verifier:
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
             findings = record_findings + build_findings + profile_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
-            notes += _correction_notes(record)
+            notes += [*_correction_notes(record), *self._disputes.notes(record.round_id)]
+            if self._anchors is not None:
+                findings += self._disputes.check(record.round_id)
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree

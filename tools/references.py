@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT))
 COMMANDS = (
     "demo, init, games, rules, play, resume, find, verify, show, history, history build, export, check, checkpoint, prove, fsck, copy,"
     " seeds list, seeds rotate, seeds reveal, seeds release, seeds rekey, builds register, builds list, profile show, profile set,"
-    " account open, account fund, account forget, incident record, incident list, incident show, correct, simulate, doctor"
+    " account open, account fund, account forget, incident record, incident list, incident show, correct, dispute open, dispute close,"
+    " dispute list, dispute show, retention, simulate, doctor"
 )
 FOLDER = ROOT / "docs" / "reference"
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from audit_reports.options import (
+    AsOfOption,
     CheckpointOption,
     JsonOption,
     KeysOption,
@@ -23,6 +24,7 @@ from audit_reports.options import (
     named_ledger,
     parse_count,
     parse_span,
+    parse_time,
 )
 from audit_reports.output import follow, print_json, print_line
 from ledger.address import LedgerPlace
@@ -47,6 +49,7 @@ def verify(
     account: Annotated[str, typer.Option("--account", help="With --all: rounds of this account.")] = "",
     since: SinceOption = "",
     until: UntilOption = "",
+    as_of: AsOfOption = "",
     zone: ZoneOption = "",
     jobs: Annotated[int, typer.Option("--jobs", help="With --all: worker processes; 0 is one for each core.")] = 0,
     sample: Annotated[str, typer.Option("--sample", help="With --all: this many rounds, evenly spread over the record.")] = "",
@@ -67,7 +70,8 @@ def verify(
     if bool(round_) == all_:
         raise UsageError("--round, --all", "one of them", "both" if all_ else "neither")
     path = named_ledger(ledger)
-    evidence = _load_evidence(keys_folder(path, keys), rules, checkpoints, vkeys, round_keys)
+    as_of_us = parse_time(as_of, "--as-of", zone)
+    evidence = _load_evidence(keys_folder(path, keys), rules, checkpoints, vkeys, round_keys)._replace(as_of_us=as_of_us)
     if round_ and len(round_) < PREFIX_MIN and not round_.startswith("ext:"):
         raise UsageError("--round", f"an id, at least {PREFIX_MIN} characters of one, or ext:REF", round_)
     if game:
@@ -99,6 +103,7 @@ class _Evidence(NamedTuple):
     rules: Any
     anchors: Any
     round_keys: dict[str, bytes]
+    as_of_us: int | None = None
 
 
 def _load_evidence(keys_dir: Path, rules: str, checkpoints: list[str] | None, vkeys: list[str] | None, round_keys: str) -> _Evidence:
