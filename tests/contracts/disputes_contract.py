@@ -126,7 +126,13 @@ class DisputesContract:
             mine, (others,) = play_some(ledger, ref, 3), play_some(ledger, other, 1)
             first, second = (open_dispute(ledger, mine[1:], "Zofia: short", 1, "Ann") for _ in range(2))
             shared = open_dispute(ledger, [mine[0], others], "both short", 1, "Ann", claimant="bob")
-            close_dispute(ledger, shared.dispute_id, "no", "rejected", *TWO)
+            crossed = [
+                open_dispute(ledger, ids, "short", 1, "Ann", claimant=claimant)
+                for ids, claimant in ((mine[:1], "bob"), ([others], "alice"))
+            ]
+            kept = tuple(each.dispute_id for each in (shared, *crossed))
+            for dispute_id in kept:
+                close_dispute(ledger, dispute_id, "no", "rejected", *TWO)
             before = ledger.store.tree()
             for dispute in (first, second):
                 with pytest.raises(AccountOnHold) as caught:
@@ -136,10 +142,10 @@ class DisputesContract:
                 answer = close_dispute(ledger, dispute.dispute_id, "Zofia: paid", "settled", *TWO)
             assert ledger.store.tree().size == before.size + 2
             done = forget_account(ledger, "alice", *TWO)
-            assert (done.event.erased_text_count, done.kept_disputes) == (4, (shared.dispute_id,))
+            assert (done.event.erased_text_count, done.kept_disputes) == (4, kept)
             assert ledger.store.text(first.claim_hash) is ledger.store.text(answer.answer_hash) is None
-            assert ledger.store.text(shared.claim_hash) is not None
-            assert forget_account(ledger, "bob", *TWO).kept_disputes == (shared.dispute_id,)
+            assert all(ledger.store.text(each.claim_hash) is not None for each in (shared, *crossed))
+            assert forget_account(ledger, "bob", *TWO).kept_disputes == kept
         assert faults_of(place.ledger) == []
 
     def test_the_profile_that_a_round_names_says_whether_it_is_held(self, new_place: Any) -> None:
@@ -176,8 +182,9 @@ class DisputesContract:
     def test_what_may_go_is_counted_by_kind_and_profile(self, new_place: Any) -> None:
         """Rounds, incidents and disputes each under their own profile; from the last that was recorded; on hold they stay."""
         with new_ledger_at(new_place()) as (ledger, ref):
-            set_profile(ledger.store, profile_with("2.0.0", days=10), *TWO)
             set_clock(ledger, NOW_US)
+            record_incident(ledger, report_of([]), *TWO)
+            set_profile(ledger.store, profile_with("2.0.0", days=10), *TWO)
             old = play_some(ledger, ref, 3)
             set_profile(ledger.store, profile_with("3.0.0", days=20, holds=False), *TWO)
             fresh = play_some(ledger, ref, 1)
@@ -191,6 +198,7 @@ class DisputesContract:
                 assert weighed(ledger, as_of_us) == [
                     ("rounds", 10, 3, 0, later, 3 * past, 2 * past, past),
                     ("rounds", 20, 2, 1, NOW_US + 20 * DAY_US, 0, 0, 0),
+                    ("incidents", 1827, 1, 0, NOW_US + 1827 * DAY_US, 0, 0, 0),
                     ("incidents", 10, 1, 0, later, past, past, 0),
                     ("incidents", 20, 2, 0, NOW_US + 20 * DAY_US, 0, 0, 0),
                     ("complaints", 10, 1, 1, 0, 0, 0, 0),
@@ -201,8 +209,8 @@ class DisputesContract:
             correct_round(ledger, old[2], "round_opened.channel", "web", "why", *TWO)
             assert weighed(ledger, later + DAY_US + 1)[0] == ("rounds", 10, 3, 0, later, 3, 1, 2)
             assert weighed(ledger, later + DAY_US)[0] == ("rounds", 10, 3, 0, later, 2, 1, 1)
-            assert weighed(ledger, later + DAY_US + 1)[2] == ("incidents", 10, 1, 0, later, 1, 0, 1)
-            assert weighed(ledger, later + DAY_US + 1)[4] == ("complaints", 10, 1, 0, later + DAY_US, 1, 0, 1)
+            assert weighed(ledger, later + DAY_US + 1)[3] == ("incidents", 10, 1, 0, later, 1, 0, 1)
+            assert weighed(ledger, later + DAY_US + 1)[5] == ("complaints", 10, 1, 0, later + DAY_US, 1, 0, 1)
             close_dispute(ledger, second, "no", "rejected", *TWO)
             assert weighed(ledger, later + DAY_US + 1)[0] == ("rounds", 10, 3, 0, later, 3, 0, 3)
             assert weighed(ledger, NOW_US + 1000 * DAY_US)[1][3:] == (1, NOW_US + 20 * DAY_US, 1, 0, 1)
