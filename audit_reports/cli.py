@@ -22,6 +22,7 @@ from audit_reports.commands import (
     account,
     builds,
     checkpoint,
+    dispute,
     games,
     history,
     incident,
@@ -31,6 +32,7 @@ from audit_reports.commands import (
     profile,
     ready,
     resume,
+    retention,
     rounds,
     seeds,
     show,
@@ -114,6 +116,8 @@ for module in (
     account,
     incident,
     life,
+    dispute,
+    retention,
     simulate,
 ):
     module.register(app)

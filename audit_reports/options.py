@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
@@ -13,10 +15,12 @@ from ledger.address import DATABASE_SCHEMES, DatabaseAddress, LedgerPlace, ledge
 
 if TYPE_CHECKING:
     from engines.rules import GameRules
+    from ledger.rounds import RoundLedger
 
 __all__ = [
     "AccountOption",
     "ApprovedByOption",
+    "AsOfOption",
     "ByOption",
     "CheckpointOption",
     "GameOption",
@@ -44,6 +48,7 @@ __all__ = [
     "parse_count",
     "parse_span",
     "parse_time",
+    "writing_ledger",
 ]
 
 LedgerOption = Annotated[
@@ -57,6 +62,7 @@ GameOption = Annotated[str, typer.Option("--game", help="Id of a game, see `audi
 AccountOption = Annotated[str, typer.Option("--account", help="Name or reference of an account.")]
 SinceOption = Annotated[str, typer.Option("--since", help="From this time on: RFC 3339 with an offset, or a date with --tz.")]
 UntilOption = Annotated[str, typer.Option("--until", help="Before this time; a date means before that day begins.")]
+AsOfOption = Annotated[str, typer.Option("--as-of", help="The time by which deadlines are judged, as with --since; now unless named.")]
 ZoneOption = Annotated[str, typer.Option("--tz", help="Time zone of dates without an offset, such as Europe/Malta.")]
 ByOption = Annotated[str, typer.Option("--by", help="Name of who does it; kept beside the record, in it by salted hash.")]
 ApprovedByOption = Annotated[str, typer.Option("--approved-by", help="Name of another person, who approves.")]
@@ -154,6 +160,19 @@ def keys_folder(ledger: LedgerPlace, keys: str) -> Path:
     if isinstance(ledger, DatabaseAddress):
         raise UsageError("--keys", "the folder of the keys, as none lies beside a database", "none")
     return ledger.with_name(ledger.name + ".keys")
+
+
+@contextmanager
+def writing_ledger(ledger: str, keys: str) -> Iterator["RoundLedger"]:
+    """Give the ledger of --ledger and --keys, open for writing; raises as `RoundLedger.open_for_writing`, UsageError."""
+    from ledger.rounds import RoundLedger
+
+    path = named_ledger(ledger)
+    opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
 def history_path(ledger: LedgerPlace, history: str) -> Path:

@@ -1,7 +1,6 @@
 """The events of a round in order, read into the model of its picture; whatever comes finds a place."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 
 from audit_reports.round_report import (
     Amount,
@@ -43,6 +42,7 @@ from engines.rules import PAY_SCALE, GameRules
 from ledger.errors import CurrencyUnknown
 from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled
 from ledger.money import format_amount
+from ledger.references import utc_text
 
 __all__ = ["NOT_SETTLED", "Played", "build_report"]
 
@@ -81,11 +81,6 @@ def build_report(
         settlement=_settlement(settled, reader.money),
         notes=_notes(opened, settled, rules, reader.money, is_waiting=bool(events) and isinstance(events[-1][1], ChoiceOffered)),
     )
-
-
-def _time_text(time_us: int) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _pay_text(pay_x100: int) -> str:
@@ -315,14 +310,14 @@ class _RoundReader:
 
 
 def _header(opened: RoundOpened | None, settled: RoundSettled | None, rules: GameRules, money: _Money) -> HeaderReport:
-    settled_at = _time_text(settled.settled_at_us) if settled else ""
+    settled_at = utc_text(settled.settled_at_us) if settled else ""
     header = HeaderReport(rules.title, rules.is_draft, rules.rules_hash, settled_at, rules.game, rules.version)
     if opened is None:
         return header
     bet, cost, balance_before = (money.amount(minor) for minor in (opened.bet_minor, opened.cost_minor, opened.balance_before_minor))
     header = header._replace(game=opened.game, version=opened.rules_version, rules_hash=opened.rules_hash, mode=opened.mode)
     header = header._replace(bet=bet, cost=cost, currency=money.currency, balance_before=balance_before)
-    return header._replace(account_ref=opened.account_ref, external_ref=opened.external_ref, opened_at=_time_text(opened.opened_at_us))
+    return header._replace(account_ref=opened.account_ref, external_ref=opened.external_ref, opened_at=utc_text(opened.opened_at_us))
 
 
 def _settlement(settled: RoundSettled | None, money: _Money) -> SettlementReport | None:

@@ -14,7 +14,9 @@ from ledger.errors import LedgerError, RoundUnknown
 from ledger.lifecycle_events import ChoiceMade, RoundOpened, RoundSettled, RoundVoided
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
+from replay.disputes import RoundDisputes
 from replay.life_notes import life_notes
+from replay.own_stream import OwnStream
 from replay.profile_rules import recorded_life
 from replay.recorded_round import check_record_events
 from replay.rulebook import Rulebook
@@ -46,6 +48,7 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
         round_id = ledger.find_round(wanted)
         # Without its audit paths: a round is shown whatever has become of the tree, which is for `verify` to judge.
         (record,) = ledger.store.records_of([ROUND_STREAM + round_id])
+        disputed = RoundDisputes(ledger, OwnStream(ledger)).notes(round_id)
     finally:
         ledger.close()
     if not record.events:
@@ -74,5 +77,5 @@ def read_report(path: LedgerPlace, wanted: str, rules_file: Path | None) -> tupl
     life = recorded_life(record, opened, settled)
     is_void = isinstance(life.last, RoundVoided)
     notes = [note for note in report.notes if not (is_void and note == NOT_SETTLED)]
-    report = report._replace(notes=(*notes, *life_notes(life)), is_void=is_void)
+    report = report._replace(notes=(*notes, *life_notes(life), *disputed), is_void=is_void)
     return report, check_record_events(record, rulebook.find, is_balance_shown=False).findings

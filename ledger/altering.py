@@ -11,7 +11,7 @@ from ledger.money import check_balance
 from ledger.pausing import Pausing
 from ledger.reading import Cursor, has_table
 from ledger.recording import short_error
-from ledger.store import ACCOUNT_STREAM, ROUND_STREAM, AccountRow, TextRow
+from ledger.store import ACCOUNT_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, TextRow
 
 __all__ = ["Altering"]
 
@@ -92,12 +92,17 @@ class Altering(Pausing):
         events_of: Callable[[AccountRow, int], Sequence[EventBytes]],
         *,
         texts: Sequence[TextRow],
+        ledger_version: int,
     ) -> None:
         """Erase an account's name and the texts of these hashes, and add events to its stream.
 
-        `events_of` is called with the account and the time. Raises AccountUnknown.
+        `events_of` is called with the account and the time; ledger_version: of the stream `ledger` when it was read for disputes.
+        Raises AccountUnknown, and VersionConflict where that stream has gone on.
         """
         with self._writing as cursor:
+            last = cursor.execute(self.writes.select_last_version, (LEDGER_STREAM,)).fetchone()[0]
+            if last != ledger_version:
+                raise VersionConflict(LEDGER_STREAM, last + 1, ledger_version + 1)
             account = self._account(cursor, account_ref)
             cursor.execute(self._marked(_DELETE_NAME), (account_ref,))
             if has_table(cursor, self.reads, "texts"):

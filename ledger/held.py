@@ -11,7 +11,7 @@ from ledger.errors import LedgerError, RoundNotOpen, RoundUnknown
 from ledger.interruptions import CAUSES, Due, due_of, interrupt_round, resume_interrupted, stopped_at
 from ledger.legs import Standing, standing_of, won_so_far
 from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened
-from ledger.profile_setting import governing_profile
+from ledger.named_profiles import governing_profile
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM, RoundRecord
 

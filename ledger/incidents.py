@@ -24,6 +24,7 @@ from ledger.texts import salted_text
 
 __all__ = [
     "INCIDENT_TEXTS",
+    "ROUNDS_MAX",
     "TEXT_MAX",
     "Incident",
     "IncidentFileUnreadable",
@@ -37,7 +38,7 @@ __all__ = [
 
 INCIDENT_TEXTS = ("cause", "review", "repair", "integrity", "reason", "recovery")
 TEXT_MAX = 10_000
-_ROUNDS_MAX = 1000  # an event stays below the 65,535 bytes that a log of tiles takes
+ROUNDS_MAX = 1000  # an event stays below the 65,535 bytes that a log of tiles takes
 _ID_MIN = 8
 _TOPIC = "incident_recorded/1"
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -84,7 +85,7 @@ class IncidentReport(BaseModel):
     reason: Words
     is_recovered: bool
     recovery: Words
-    rounds: Annotated[list[str], Field(max_length=_ROUNDS_MAX)]
+    rounds: Annotated[list[str], Field(max_length=ROUNDS_MAX)]
 
 
 class Incident(NamedTuple):

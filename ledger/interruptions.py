@@ -15,9 +15,9 @@ from ledger.codec import event_bytes
 from ledger.errors import LedgerError, RoundNotOpen, TextInvalid
 from ledger.legs import standing_of, won_so_far
 from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened, RoundResumed
+from ledger.named_profiles import governing_profile
 from ledger.pausing import Pausing
 from ledger.profile import Profile
-from ledger.profile_setting import governing_profile
 from ledger.store import EventRow
 
 __all__ = ["CAUSES", "Due", "RoundOverdue", "check_not_void", "due_of", "interrupt_round", "resume_interrupted", "stopped_at"]

@@ -18,6 +18,8 @@ __all__ = [
     "BuildRegistered",
     "ChoiceMade",
     "CorrectionRecorded",
+    "DisputeClosed",
+    "DisputeOpened",
     "EpochClosed",
     "EpochCommitted",
     "FundsMoved",
@@ -224,6 +226,32 @@ class IncidentRecorded(RecordedEvent):
     recorded_at_us: TimeUs
 
 
+class DisputeOpened(RecordedEvent):
+    """A complaint about rounds came in (GLI-19, A.4.4); its text stands outside the tree, here its salted hash."""
+
+    kind: Literal["dispute_opened"] = "dispute_opened"
+    dispute_id: Reference
+    round_ids: tuple[RoundId, ...]  # that it concerns, one at least
+    claimant_ref: ReferenceOrEmpty  # account of whoever complains; empty where that is none of this ledger
+    claim_hash: Hash
+    received_at_us: TimeUs  # when it came in: the time to answer runs from here
+    recorded_by_hash: Hash  # of a name
+    recorded_at_us: TimeUs
+
+
+class DisputeClosed(RecordedEvent):
+    """Two people have answered a complaint; from here on it holds no round any more."""
+
+    kind: Literal["dispute_closed"] = "dispute_closed"
+    dispute_id: Reference
+    answer_hash: Hash  # of a text outside the tree
+    decision: Literal["upheld", "rejected", "settled", "withdrawn"]
+    answered_at_us: TimeUs  # when the answer went out
+    closed_by_hash: Hash  # of a name
+    approved_by_hash: Hash  # of another person's name
+    closed_at_us: TimeUs
+
+
 class EpochCommitted(RecordedEvent):
     """A server seed is fixed before the first bet under it."""
 
@@ -323,6 +351,8 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "account_forgotten": AccountForgotten,
     "correction_recorded": CorrectionRecorded,
     "incident_recorded": IncidentRecorded,
+    "dispute_opened": DisputeOpened,
+    "dispute_closed": DisputeClosed,
     "epoch_committed": EpochCommitted,
     "epoch_closed": EpochClosed,
     "seed_revealed": SeedRevealed,

@@ -2,7 +2,7 @@
 
 A profile is a TOML file with an id and a version; a version's values never change. Each round names the one it was opened under by
 id and hash. Which one is in force is recorded (`ledger/profile_setting.py`). Several of its values are kept for rounds that are
-not resumed, for voids and for retention, which nothing in this program does yet.
+not resumed and for voids, which nothing in this program does yet.
 """
 
 # ruff: noqa: N818 - as in errors.py

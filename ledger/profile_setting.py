@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ledger.approval import approval_of
 from ledger.codec import event_bytes, parse_event
 from ledger.errors import LedgerError
-from ledger.lifecycle_events import ProfileSet, RoundOpened
+from ledger.lifecycle_events import ProfileSet
 from ledger.profile import Profile, ProfileFileUnreadable, default_profile, profile_of, shipped_profile, shipped_profiles
 from ledger.store import LEDGER_STREAM, EventRow, Store
 
@@ -24,7 +24,6 @@ __all__ = [
     "ProfileUnknown",
     "ProfileVersionTaken",
     "find_profile",
-    "governing_profile",
     "profile_in_force",
     "profile_settings",
     "set_profile",
@@ -148,14 +147,6 @@ def find_profile(store: Store, wanted: str) -> FoundProfile:
             return FoundProfile(profile, None)
     known = {setting.event.profile_id for setting in settings} | set(shipped_profiles())
     raise ProfileUnknown(wanted, tuple(sorted(known)))
-
-
-def governing_profile(store: Store, opened: RoundOpened) -> Profile:
-    """Return the profile that a round was opened under and that governs it to its end; the default one where it names none.
-
-    Raises ProfileUnknown, and as `profile_in_force`.
-    """
-    return find_profile(store, opened.profile_hash).profile if opened.profile_hash else default_profile()
 
 
 def _is_hash(wanted: str, profile_hash: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ledger.faults import EventFault
 from ledger.recomputed_alterations import Movement, RecomputedIncidents, check_correction, check_movement
 from ledger.recomputed_builds import RecomputedBuilds
+from ledger.recomputed_disputes import RecomputedDisputes
 from ledger.recomputed_profiles import RecomputedProfiles
 from ledger.recomputed_rounds import RowFault, SettledRounds, compared_row
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
@@ -80,6 +81,7 @@ class Recomputed:
         self.builds = RecomputedBuilds()
         self.profiles = RecomputedProfiles()
         self.incidents = RecomputedIncidents()
+        self.disputes = RecomputedDisputes()
         self.round_count = 0
 
     def take(self, stream: str, version: int, kind: str, values: Any, leaf_index: int) -> Sequence[EventFault]:
@@ -118,6 +120,10 @@ class Recomputed:
                 self._alter(faults, stream, version, values, leaf_index)
             elif kind == "incident_recorded":
                 faults += self.incidents.take(stream, values, lambda round_id: self._is_known(round_id, leaf_index))
+            elif kind == "dispute_opened":
+                faults += self.disputes.open(stream, values, lambda round_id: self._is_known(round_id, leaf_index), self.accounts)
+            elif kind == "dispute_closed":
+                faults += self.disputes.close(stream, values)
             elif kind == "epoch_committed":
                 self._commit_epoch(faults, stream, values, leaf_index)
             elif kind == "epoch_closed":

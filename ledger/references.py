@@ -3,8 +3,9 @@
 import os
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
-__all__ = ["RoundIds", "new_reference", "now_us"]
+__all__ = ["RoundIds", "new_reference", "now_us", "utc_text"]
 
 _RANDOM_BITS = 74
 _STEP_BITS = 32
@@ -13,6 +14,12 @@ _STEP_BITS = 32
 def now_us() -> int:
     """Return microseconds since 1970 UTC."""
     return time.time_ns() // 1000
+
+
+def utc_text(time_us: int) -> str:
+    """Return a time in microseconds since 1970 as RFC 3339 has it, in UTC; of years up to 9999."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def new_reference() -> str:

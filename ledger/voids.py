@@ -20,9 +20,9 @@ from ledger.interruptions import due_of
 from ledger.legs import standing_of, won_so_far
 from ledger.lifecycle_events import RoundOpened, RoundVoided
 from ledger.merkle import append_form
+from ledger.named_profiles import governing_profile
 from ledger.pausing import Refund
 from ledger.profile import Profile
-from ledger.profile_setting import governing_profile
 from ledger.rounds import RoundLedger
 from ledger.store import Store, TextRow
 from ledger.texts import salted_text

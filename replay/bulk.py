@@ -39,7 +39,7 @@ class BulkPlan(NamedTuple):
     tree_size: int  # of the moment that is verified; what is recorded later is left to the next time
     anchors: Anchors = NO_ANCHORS  # what the ledger's tree is held against
     round_keys: Mapping[str, bytes] | None = None  # released keys by round id, for rounds whose seed is sealed
-    now_us: int = 0  # the moment that rounds in play are judged at
+    as_of_us: int | None = None  # when rounds in play and open disputes are judged, now where it is None
 
     @property
     def round_count(self) -> int:
@@ -57,7 +57,7 @@ class ChunkTask(NamedTuple):
     is_compiled: bool
     has_paths: bool
     round_keys: Mapping[str, bytes] | None = None
-    now_us: int = 0
+    as_of_us: int | None = None
 
 
 class ChunkResult(NamedTuple):
@@ -112,19 +112,19 @@ def plan_bulk(
     sample_count: int | None = None,
     anchors: Anchors = NO_ANCHORS,
     round_keys: Mapping[str, bytes] | None = None,
-    now_us: int = 0,
+    as_of_us: int | None = None,
 ) -> BulkPlan:
     """Return which rounds to verify: those wanted, in the order of opening, or `sample_count` of them evenly spread.
 
-    now_us: the moment that rounds in play are judged at, 0 for this one.
-
+    as_of_us: when rounds in play and open disputes are judged, now where it is None.
     Raises as `RoundLedger.open_for_reading`, and AccountUnknown.
     """
     ledger = RoundLedger.open_for_reading(path)
     try:
         if wanted.account_ref:
             wanted = wanted._replace(account_ref=ledger.account(wanted.account_ref).account_ref)
-        tree_size, now_us = ledger.store.tree_size(), now_us or ledger.store.clock()
+        tree_size = ledger.store.tree_size()
+        as_of_us = ledger.store.clock() if as_of_us is None else as_of_us  # the same for all workers
         streams = [
             record.stream
             for record in ledger.store.round_records(topics=("round_opened/1",))
@@ -135,7 +135,7 @@ def plan_bulk(
     is_whole = wanted == ALL_ROUNDS and sample_count is None
     if sample_count is not None and sample_count < len(streams):
         streams = [streams[i * len(streams) // sample_count] for i in range(sample_count)]
-    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys, now_us)
+    return BulkPlan(path, keys_dir, rules, tuple(streams), is_whole, tree_size, anchors, round_keys, as_of_us)
 
 
 def may_be_wanted(ledger: RoundLedger, record: RoundRecord, wanted: RoundFilter) -> bool:
@@ -169,7 +169,7 @@ def verify_chunk(task: ChunkTask) -> ChunkResult:
             is_compiled=task.is_compiled,
             anchors=None,
             round_keys=task.round_keys,
-            now_us=task.now_us,
+            as_of_us=task.as_of_us,
         )
         result = ChunkResult(0, Counter(), [], Counter(), Counter(), 0)
         draft_count = 0
@@ -202,13 +202,14 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     """Yield for each round its verification where that is not clean, else None, and fill `summary`.
 
     The order is that of the record whatever `job_count` is. At the end the rounds' nonces and states are held against
-    those of all rounds; where the plan is the whole ledger, the root over all leaves and the balances of all accounts are checked as
-    well; where anchors are given, that root is held against them whatever the plan is. These findings are the summary's.
+    those of all rounds, and the disputes that concern one of them are judged; where the plan is the whole ledger, the root over
+    all leaves and the balances of all accounts are checked as well; where anchors are given, that root is held against them
+    whatever the plan is. These findings are the summary's.
     """
     summary.is_whole = plan.is_whole
     is_compiled = plan.round_count >= COMPILE_FROM and find_spec("numba") is not None
     tasks = [
-        ChunkTask(plan.path, plan.keys_dir, plan.rules, streams, is_compiled, not plan.is_whole, plan.round_keys, plan.now_us)
+        ChunkTask(plan.path, plan.keys_dir, plan.rules, streams, is_compiled, not plan.is_whole, plan.round_keys, plan.as_of_us)
         for streams in (plan.streams[i : i + CHUNK_ROUNDS] for i in range(0, plan.round_count, CHUNK_ROUNDS))
     ]
     unclean_ids: set[str] = set()

@@ -13,6 +13,7 @@ from ledger.codec import parse_event
 from ledger.errors import LedgerError
 from ledger.interruptions import Due, due_of
 from ledger.lifecycle_events import RoundInterrupted, RoundOpened, RoundResumed, RoundSettled, RoundVoided
+from ledger.named_profiles import has_values
 from ledger.profile import Profile, ProfileFileUnreadable, default_profile, profile_of, shipped_profile, shipped_profiles
 from ledger.store import RoundRecord
 from replay.own_stream import OwnStream
@@ -66,7 +67,7 @@ class GoverningProfiles:
     def find(self, profile_hash: str) -> Profile | None:
         """Return the profile of a hash, the default one for an empty hash, None where nobody has it."""
         if profile_hash not in self._found:
-            self._found[profile_hash] = self._look_for(profile_hash) if profile_hash else default_profile()
+            self._found[profile_hash] = self._look_for(profile_hash) if has_values(profile_hash) else default_profile()
         return self._found[profile_hash]
 
     def _look_for(self, profile_hash: str) -> Profile | None:

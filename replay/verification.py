@@ -18,6 +18,7 @@ from ledger.store import ACCOUNT_STREAM, LEAF_END, ROUND_STREAM, RoundRecord
 from replay.anchors import NO_ANCHORS, Anchors, Comparison, compare
 from replay.build_check import RegisteredBuilds
 from replay.check import RoundCheck
+from replay.disputes import RoundDisputes
 from replay.life_notes import life_notes
 from replay.own_stream import OwnStream
 from replay.profile_check import ProfilesInForce
@@ -62,8 +63,8 @@ class Verifier:
     `rules`, where given, stands for the installed rules of its game. `is_compiled` replays by machine code: for many
     rounds. Balances are followed within each round unless `is_account_followed` says that somebody follows the account.
     `anchors` are what the tree of a single round is held against; None for many rounds, where `verify_bulk` does that once, and
-    follows the nonces of all epochs and the states of all accounts. `now_us` is the moment that a round in play is judged at by its
-    profile, 0 for that of each verification.
+    follows the nonces of all epochs, the states of all accounts and the disputes. `as_of_us` is when rounds in play and open disputes
+    are judged: microseconds since 1970 UTC, now where it is None.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class Verifier:
         is_account_followed: bool = False,
         anchors: Anchors | None = NO_ANCHORS,
         round_keys: Mapping[str, bytes] | None = None,
-        now_us: int = 0,
+        as_of_us: int | None = None,
     ) -> None:
         self._ledger = ledger
-        self._anchors, self._now_us = anchors, now_us
+        self._anchors, self._as_of_us = anchors, as_of_us
         self._rulebook = Rulebook(rules)
         self._is_compiled = is_compiled
         self._is_account_followed = is_account_followed
@@ -87,6 +88,7 @@ class Verifier:
         own_stream = OwnStream(ledger)
         self._builds, self._profiles = RegisteredBuilds(own_stream), ProfilesInForce(own_stream)
         self._governing = GoverningProfiles(own_stream)
+        self._disputes = RoundDisputes(ledger, own_stream, as_of_us)
         self._games: dict[str, Game] = {}
 
     def verify(self, round_id: str) -> Verification:
@@ -135,7 +137,7 @@ class Verifier:
             build_findings = self._builds.check(opened, opened_leaf)
             profile_findings = self._profiles.check(opened, opened_leaf, self._rules_of(opened))
             life = recorded_life(record, opened, settled)
-            profile_findings += self._governing.check(life, self._now_us or self._ledger.store.clock())
+            profile_findings += self._governing.check(life, self._ledger.store.clock() if self._as_of_us is None else self._as_of_us)
             wrong = [each for each in profile_findings if each.severity != "completeness"]
             if wrong and checks["totals"].result != "fail":
                 checks["totals"] = Check("totals", "fail", wrong[0].message)
@@ -144,7 +146,9 @@ class Verifier:
             checks["replay"], weighed, fingerprint = self._replay(record, opened, settled, seed.key, rounds)
             findings = record_findings + build_findings + profile_findings + seed.findings + weighed
             notes = _notes(opened, fingerprint, self._rulebook, is_rerun=checks["replay"].result in ("pass", "fail"))
-            notes += [*life_notes(life), *_correction_notes(record)]
+            notes += [*life_notes(life), *_correction_notes(record), *self._disputes.notes(record.round_id)]
+            if self._anchors is not None:
+                findings += self._disputes.check(record.round_id)
         checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree

@@ -10,9 +10,11 @@ from ledger.errors import LedgerError, TreeBroken
 from ledger.lifecycle_events import FundsMoved, RoundOpened, RoundSettled, RoundVoided
 from ledger.merkle import root_of_leaves
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEAF_END, LEDGER_STREAM, LeafRow, RoundRecord, Tree
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEAF_END, LEDGER_STREAM, ROUND_STREAM, LeafRow, RoundRecord, Tree
 from replay.anchors import compare
+from replay.disputes import RoundDisputes
 from replay.nonces import NonceOrder
+from replay.own_stream import OwnStream
 from replay.reconcile import AccountFact, reconcile_account
 from replay.record_check import check_record
 from replay.rulebook import Rulebook
@@ -51,6 +53,8 @@ def check_whole_ledger(
         )
         if plan.is_whole:
             summary.ledger_findings.extend(_check_balances(ledger, plan.tree_size, facts, unclean_ids))
+        wanted = frozenset(stream.removeprefix(ROUND_STREAM) for stream in plan.streams)
+        summary.ledger_findings.extend(RoundDisputes(ledger, OwnStream(ledger), plan.as_of_us).findings(wanted))
     finally:
         ledger.close()
     summary.finding_count += len(summary.ledger_findings)

@@ -20,6 +20,7 @@ from ledger.checkpoints import rotate_log_key, sign_tree
 from ledger.copying import copy_ledger
 from ledger.corrections import correct_balance, correct_round
 from ledger.disclosure import epoch_states, epochs_in_play, release_key, reveal_seed, rotate_epochs
+from ledger.disputes import DECISIONS, close_dispute, disputes, open_dispute
 from ledger.errors import RoundInPlay
 from ledger.forgetting import forget_account
 from ledger.history import build, compare
@@ -71,6 +72,7 @@ class Life:
             (self.move_funds, 8),
             (self.correct, 4),
             (self.set_profile, 2),
+            (self.dispute, 3),
             (self.forget, 1),
             (self.open_account, 4),
             (self.rotate, 4),
@@ -172,6 +174,19 @@ class Life:
             correct_round(self.ledger, round_id, "round_opened.channel", after, "why", *TWO, incident=incident.incident_id)
         correct_balance(self.ledger, ref, self.chance.randint(1, 999), "why", *TWO)
 
+    def dispute(self) -> None:
+        """Have somebody complain about a few rounds, after an older complaint was answered now and then."""
+        if self.chance.random() < 0.5:
+            self._answer()
+        ref, store = self._account(), self.ledger.store
+        if round_ids := store.rounds_of(ref)[-3:]:
+            open_dispute(self.ledger, round_ids, "paid short", store.clock(), "Ann Adams", claimant=self.chance.choice(["", ref]))
+
+    def _answer(self) -> None:
+        for each in disputes(self.ledger.store):
+            if each.closed is None:
+                close_dispute(self.ledger, each.dispute_id, "an answer", self.chance.choice(DECISIONS), *TWO)
+
     def set_profile(self) -> None:
         """Have another of the profiles that come with the program govern what is played from here on."""
         in_force = profile_in_force(self.ledger.store).profile.id
@@ -183,6 +198,7 @@ class Life:
         """Erase the personal data of an account that has no round in play, where another one is left."""
         refs = [ref for (ref,) in rows(self.path, "SELECT account_ref FROM account_names WHERE name LIKE 'player %' ORDER BY name")]
         if len(refs) > 1 and not self.ledger.round_in_play(refs[0]):
+            self._answer()
             forget_account(self.ledger, refs[0], *TWO)
 
     def die(self) -> None:

@@ -6,7 +6,12 @@ import sys
 
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "engines" / "games").rglob("README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+    *sorted((ROOT / "engines" / "games").rglob("README.md")),
+]
 
 
 def test_generated_references_are_not_stale() -> None:

@@ -17,7 +17,8 @@ COMMANDS = (
     "demo, init, games, rules, play, interrupt, resume, void, held, find, verify, show, history, history build, export, check, checkpoint,"
     " prove, fsck, copy,"
     " seeds list, seeds rotate, seeds reveal, seeds release, seeds rekey, builds register, builds list, profile show, profile set,"
-    " account open, account fund, account bonus, account forget, incident record, incident list, incident show, correct, simulate, doctor"
+    " account open, account fund, account bonus, account forget, incident record, incident list, incident show, correct, dispute open,"
+    " dispute close, dispute list, dispute show, retention, simulate, doctor"
 )
 FOLDER = ROOT / "docs" / "reference"
 

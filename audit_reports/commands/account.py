@@ -1,16 +1,11 @@
 """Accounts: `account open`, `account fund`, `account bonus`, `account forget`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from audit_reports.options import ApprovedByOption, ByOption, JsonOption, KeysOption, LedgerOption, keys_folder, named_ledger
+from audit_reports.options import ApprovedByOption, ByOption, JsonOption, KeysOption, LedgerOption, writing_ledger
 from audit_reports.output import note, print_json, print_line
-
-if TYPE_CHECKING:
-    from ledger.rounds import RoundLedger
 
 __all__ = ["register"]
 
@@ -27,18 +22,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="account")
 
 
-@contextmanager
-def _writer(ledger: str, keys: str) -> Iterator["RoundLedger"]:
-    from ledger.rounds import RoundLedger
-
-    path = named_ledger(ledger)
-    opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
 def open_(
     name: Annotated[str, typer.Argument(help="Name of the new account; kept beside the record, in it as a random reference.")],
     currency: Annotated[str, typer.Option("--currency", help="Code of ISO 4217, with 0, 2 or 3 decimals.")] = "EUR",
@@ -50,7 +33,7 @@ def open_(
 
     Example: audit account open anna --currency JPY
     """
-    with _writer(ledger, keys) as opened:
+    with writing_ledger(ledger, keys) as opened:
         account_ref = opened.open_account(name, currency)
     if as_json:
         print_json({"schema": "account/1", "account_ref": account_ref, "currency": currency, "balance_minor": 0})
@@ -71,7 +54,7 @@ def fund(
     """
     from ledger.money import amount_text, parse_amount
 
-    with _writer(ledger, keys) as opened:
+    with writing_ledger(ledger, keys) as opened:
         row = opened.account(account)
         amount_minor = parse_amount(amount, row.currency)
         balance_minor = opened.move_funds(row.account_ref, amount_minor, "deposit" if amount_minor >= 0 else "withdrawal")
@@ -117,23 +100,26 @@ def forget(
 ) -> None:
     """Erase the personal data of an account for ever; every proof and every sum stays whole.
 
-    Erased are its name, the reasons of its corrections, and the texts of incidents that concern no other account.
+    Erased are its name, the reasons of its corrections, and the texts of incidents and disputes that concern no other account.
+    Refused while a round of the account is disputed and its profile holds it (legal hold): close the dispute first.
     Example: audit account forget anna --by "R. Mayer" --approved-by "K. Lind"
     """
     from ledger.forgetting import forget_account
     from ledger.money import amount_text
 
-    with _writer(ledger, keys) as opened:
+    with writing_ledger(ledger, keys) as opened:
         done = forget_account(opened, account, by, approved_by)
         row = opened.account(done.account_ref)
     count = done.event.erased_text_count
     if as_json:
         facts = {"account_ref": done.account_ref, "erased_texts": count, "kept_incidents": list(done.kept_incidents)}
+        facts["kept_disputes"] = list(done.kept_disputes)
         print_json({"schema": "account/1", **facts, "currency": row.currency, "balance_minor": row.balance_minor})
     else:
         print_line(f"account {done.account_ref} forgotten: its name and {count} text{'' if count == 1 else 's'} erased")
-    for incident_id in done.kept_incidents:
-        note(f"incident {incident_id} concerns other accounts too: its texts are kept, see that they name nobody")
+    kept = [*(f"incident {each}" for each in done.kept_incidents), *(f"dispute {each}" for each in done.kept_disputes)]
+    for name in kept:
+        note(f"{name} concerns other accounts too: its texts are kept, see that they name nobody")
     if row.balance_minor:
         note(f"its balance of {amount_text(row.balance_minor, row.currency)} {row.currency} stays, under its reference alone")
     note("copies, backups and notes outside the ledger are not reached by this")

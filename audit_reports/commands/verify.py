@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from audit_reports.options import (
+    AsOfOption,
     CheckpointOption,
     JsonOption,
     KeysOption,
@@ -48,6 +49,7 @@ def verify(
     account: Annotated[str, typer.Option("--account", help="With --all: rounds of this account.")] = "",
     since: SinceOption = "",
     until: UntilOption = "",
+    as_of: AsOfOption = "",
     zone: ZoneOption = "",
     jobs: Annotated[int, typer.Option("--jobs", help="With --all: worker processes; 0 is one for each core.")] = 0,
     sample: Annotated[str, typer.Option("--sample", help="With --all: this many rounds, evenly spread over the record.")] = "",
@@ -56,7 +58,6 @@ def verify(
     checkpoints: CheckpointOption = None,
     vkeys: VkeyOption = None,
     round_keys: Annotated[str, typer.Option("--round-keys", help="Keys of settled rounds, as `audit seeds release` wrote them.")] = "",
-    as_of: Annotated[str, typer.Option("--as-of", help="Judge rounds in play by their profile as of this time instead of now.")] = "",
     ledger: LedgerOption = "ledger.db",
     keys: KeysOption = "",
     as_json: JsonOption = False,
@@ -69,8 +70,8 @@ def verify(
     if bool(round_) == all_:
         raise UsageError("--round, --all", "one of them", "both" if all_ else "neither")
     path = named_ledger(ledger)
-    evidence = _load_evidence(keys_folder(path, keys), rules, checkpoints, vkeys, round_keys)
-    evidence = evidence._replace(now_us=parse_time(as_of, "--as-of", zone) or 0)
+    as_of_us = parse_time(as_of, "--as-of", zone)
+    evidence = _load_evidence(keys_folder(path, keys), rules, checkpoints, vkeys, round_keys)._replace(as_of_us=as_of_us)
     if round_ and len(round_) < PREFIX_MIN and not round_.startswith("ext:"):
         raise UsageError("--round", f"an id, at least {PREFIX_MIN} characters of one, or ext:REF", round_)
     if game:
@@ -102,7 +103,7 @@ class _Evidence(NamedTuple):
     rules: Any
     anchors: Any
     round_keys: dict[str, bytes]
-    now_us: int = 0  # the moment that rounds in play are judged at, 0 for that of the verification
+    as_of_us: int | None = None
 
 
 def _load_evidence(keys_dir: Path, rules: str, checkpoints: list[str] | None, vkeys: list[str] | None, round_keys: str) -> _Evidence:

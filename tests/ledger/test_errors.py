@@ -11,10 +11,12 @@ from ledger import (
     choices,
     corrections,
     disclosure,
+    disputes,
     errors,
     forgetting,
     history_errors,
     incidents,
+    legal_hold,
     money,
     profile,
     profile_setting,
@@ -177,6 +179,27 @@ CASES = [
         "incident ab: want one by its id or 8 characters of it, got 0; see `audit incident list`",
     ),
     (
+        disputes.DisputeUnknown("ab", 2),
+        2,
+        "dispute ab: want one by its id or 8 characters of it, got 2; see `audit dispute list`",
+    ),
+    (
+        disputes.DisputeRefused("dispute ab", "it open", "it closed, upheld", "open another one for what came after"),
+        2,
+        "dispute ab: want it open, got it closed, upheld; open another one for what came after",
+    ),
+    (
+        legal_hold.AccountOnHold("ab", "r1", "d1", 1),
+        2,
+        "rounds on legal hold of account ab: want none, got round r1 held by dispute d1; answer it and `audit dispute close d1` first",
+    ),
+    (
+        legal_hold.AccountOnHold("ab", "r1", "d1", 3),
+        2,
+        "rounds on legal hold of account ab: want none, got round r1 held by dispute d1 and 2 more; "
+        "answer it and `audit dispute close d1` first",
+    ),
+    (
         corrections.CorrectionRefused("round r1", "it settled", "it in play", "correct it when it has ended"),
         2,
         "round r1: want it settled, got it in play; correct it when it has ended",
@@ -258,7 +281,8 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    own = (approval, builds, choices, corrections, disclosure, forgetting, history_errors, incidents, money, profile, profile_setting)
+    early = (approval, builds, choices, corrections, disclosure, disputes, forgetting, history_errors)
+    own = (*early, incidents, legal_hold, money, profile, profile_setting)
     modules = (errors, *own)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}

@@ -15,6 +15,7 @@ from ledger.rounds import RoundLedger
 from tests.conftest import ROOT
 from tests.contracts.alterations_contract import AlterationsContract
 from tests.contracts.choices_contract import ChoicesContract
+from tests.contracts.disputes_contract import DisputesContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract
 from tests.ledger_files import Place, altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
@@ -43,6 +44,10 @@ class TestPostgresRounds(RoundsContract):
 
 class TestPostgresAlterations(AlterationsContract):
     """The contract of corrections, incidents and erasures, on PostgreSQL."""
+
+
+class TestPostgresDisputes(DisputesContract):
+    """The contract of disputes, legal hold and retention, on PostgreSQL."""
 
 
 class TestPostgresStore(StoreContract):
