@@ -79,7 +79,7 @@ def bonus(
     from ledger.accounts import move_bonus
     from ledger.money import amount_text, parse_amount
 
-    with _writer(ledger, keys) as opened:
+    with writing_ledger(ledger, keys) as opened:
         row = opened.account(account)
         bonus_minor = move_bonus(opened.store, row.account_ref, parse_amount(amount, row.currency))
     if as_json:

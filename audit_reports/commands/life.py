@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,9 +14,9 @@ from audit_reports.options import (
     LedgerOption,
     UsageError,
     ZoneOption,
-    keys_folder,
     named_ledger,
     parse_time,
+    writing_ledger,
 )
 from audit_reports.output import follow, note, print_json, print_line, table, time_text
 
@@ -38,18 +37,6 @@ def register(app: typer.Typer) -> None:
     app.command("interrupt")(interrupt)
     app.command("void")(void)
     app.command("held")(held)
-
-
-@contextmanager
-def _writer(ledger: str, keys: str) -> Iterator["RoundLedger"]:
-    from ledger.rounds import RoundLedger
-
-    path = named_ledger(ledger)
-    opened = RoundLedger.open_for_writing(path, keys_folder(path, keys))
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 def interrupt(
@@ -76,7 +63,7 @@ def interrupt(
     if (acked_event < 0) != (acked_at == ""):
         raise UsageError("--acked-event, --acked-at", "both or neither", "one of them")
     broke_at_us, acked_at_us = parse_time(broke_at, "--broke-at", zone), parse_time(acked_at, "--acked-at", zone)
-    with _writer(ledger, keys) as opened:
+    with writing_ledger(ledger, keys) as opened:
         recorded = opened.recorded(opened.find_round(round_))
         with signals_held():
             event = interrupt_round(
@@ -119,12 +106,12 @@ def void(
         for option, value in given.items():
             if value:
                 raise UsageError(option, "it only together with --round", value)
-        with _writer(ledger, keys) as opened:
+        with writing_ledger(ledger, keys) as opened:
             settle_due(opened, "void", lambda held: _show_void(held.round_id, held.opened, _voided(opened, held), as_json=as_json))
         return
     if reason not in REASONS:
         raise UsageError("--reason", " or ".join(REASONS), reason)
-    with _writer(ledger, keys) as opened:
+    with writing_ledger(ledger, keys) as opened:
         recorded = opened.recorded(opened.find_round(round_))
         with signals_held():
             names = {"why": why, "by": by, "approved_by": approved_by, "incident": incident}
