@@ -22,15 +22,15 @@ from ledger.errors import (
     RoundUnknown,
     VersionConflict,
 )
-from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
+from ledger.merkle import BLOCK_LEAVES, append_digest, block_nodes, leaf_bytes, leaf_hash
 from ledger.money import amount_text, check_balance
-from ledger.reading import Cursor, Nodes, Reading, Statements, has_states, has_texts, tree_size
+from ledger.reading import Cursor, Nodes, Reading, has_states, has_texts, tree_size
 from ledger.references import now_us
 from ledger.states import CREATE_STATES
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 from ledger.texts import CREATE_TEXTS
 
-__all__ = ["Recording", "TreeEnd", "WriteStatements", "short_error", "write_statements"]
+__all__ = ["Recording", "WriteStatements", "short_error", "write_statements"]
 
 
 class WriteStatements(NamedTuple):
@@ -85,7 +85,7 @@ _STATEMENTS = WriteStatements(
     insert_account_name="INSERT INTO account_names VALUES (?,?)",
     insert_epoch="INSERT INTO epochs VALUES (?,?,?,?,0,0)",
     insert_leaf="INSERT INTO leaves VALUES (?,?,?,?,?,?)",
-    insert_node="INSERT INTO nodes VALUES (?,?,?)",
+    insert_node="INSERT INTO nodes VALUES (?,?,?) ON CONFLICT DO NOTHING",  # a ledger from before nodes came in blocks holds some
     insert_round="INSERT INTO rounds VALUES (?,?,?,?,?,'open',1)",
     insert_text="INSERT INTO texts VALUES (?,?,?)",
     update_account_funds="UPDATE accounts SET version = version + 1, balance_minor = ? WHERE account_ref = ?",
@@ -115,43 +115,15 @@ class _RoundInPlay(NamedTuple):
     currency: str
 
 
-class TreeEnd:
-    """The right edge of the tree: kept in memory while this writer alone appends, read again where another one did."""
-
-    def __init__(self, reads: Statements, writes: WriteStatements) -> None:
-        self._reads, self._writes = reads, writes
-        self._size = -1  # that `_peaks` belong to
-        self._peaks: list[bytes] = []
-
-    def forget(self) -> None:
-        """Have the next append read the peaks from the database: what was reckoned in memory was not written."""
-        self._size = -1
-
-    def append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
-        """Write the leaf of an append and the nodes that it finishes."""
-        size = tree_size(cursor, self._reads)
-        if size != self._size:
-            self._peaks = Nodes(cursor, self._reads, size).peaks()
-        version_last = version_first + len(events) - 1
-        leaf = leaf_hash(leaf_bytes(stream, version_first, version_last, now, append_digest([state for _, state in events])))
-        self._peaks, finished = append_leaf(self._peaks, size, leaf)
-        self._size = size + 1
-        cursor.execute(self._writes.insert_leaf, (size, stream, version_first, version_last, now, leaf))
-        if finished:
-            cursor.executemany(self._writes.insert_node, finished)
-
-
 class Recording(Reading):
     """Records events with their leaves and nodes, and the tables beside them, in one transaction; all of a store but its connections."""
 
     writes: WriteStatements
     clock: Callable[[], int]
-    _tree_end: TreeEnd
     _writing: AbstractContextManager[Cursor]  # one transaction of the only writer, undone where its body raises
 
     def _start(self) -> None:
         self.clock = now_us
-        self._tree_end = TreeEnd(self.reads, self.writes)
 
     @staticmethod
     def _write_events(cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
@@ -162,14 +134,22 @@ class Recording(Reading):
         """Return the number of the event that was written last."""
         raise NotImplementedError
 
-    def forget_peaks(self) -> None:
-        """Have the next append read the tree's edge anew: what was reckoned in memory was not written."""
-        self._tree_end.forget()
-
     def _append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
-        """Write the events of one append, its leaf and the nodes that it finishes."""
+        """Write the events of one append, its leaf and the nodes of the block that it ends."""
         self._write_events(cursor, stream, version_first, events)
-        self._tree_end.append(cursor, stream, version_first, events, now)
+        self._write_leaf(cursor, stream, version_first, events, now)
+
+    @classmethod
+    def _write_leaf(cls, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
+        """Write the leaf of an append and, where it ends a block, the nodes of the block and those above that it finishes."""
+        leaf_index = tree_size(cursor, cls.reads)
+        version_last = version_first + len(events) - 1
+        leaf = leaf_hash(leaf_bytes(stream, version_first, version_last, now, append_digest([state for _, state in events])))
+        cursor.execute(cls.writes.insert_leaf, (leaf_index, stream, version_first, version_last, now, leaf))
+        size = leaf_index + 1
+        if size % BLOCK_LEAVES == 0:
+            nodes, first = Nodes(cursor, cls.reads, size), size - BLOCK_LEAVES
+            cursor.executemany(cls.writes.insert_node, block_nodes(first, nodes.leaves(first, BLOCK_LEAVES), nodes))
 
     def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes], *, texts: Sequence[TextRow] = ()) -> None:
         """Add events to a stream that no table is kept for, and the texts that they name by hash; raises VersionConflict."""
