@@ -60,16 +60,6 @@ def measure_fsck(path: Path, *, turns: int) -> tuple[list[float], list[float]]:
     return check_rates, read_rates
 
 
-class _NoTree:
-    """Takes the place of the tree's edge and writes neither leaf nor node."""
-
-    def append(self, *_: object) -> None:
-        """Write nothing."""
-
-    def forget(self) -> None:
-        """Forget nothing."""
-
-
 def recorded_appends(path: Path) -> list[Append]:
     """Return stream, first version and events of each append to a round, in the order of the record."""
     connection = sqlite3.connect(path)
@@ -102,7 +92,7 @@ def measure_appends(folder: Path, *, turns: int) -> tuple[list[float], list[floa
     gc.freeze()  # what is held here for the bench alone is not to be gone through meanwhile
     rates: dict[bool, list[float]] = {True: [], False: []}
     with new_ledger(folder, "with-tree") as (whole, _), new_ledger(folder, "without-tree") as (bare, _):
-        bare.store._tree_end = _NoTree()  # type: ignore[assignment]
+        bare.store._write_leaf = lambda *_: None  # type: ignore[method-assign]
         for turn in range(turns + 1):
             part = appends[TURN_APPENDS * turn : TURN_APPENDS * (turn + 1)]
             for is_whole in (True, False) if turn % 2 else (False, True):

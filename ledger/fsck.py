@@ -15,7 +15,7 @@ from ledger.address import LedgerPlace
 from ledger.event_forms import FOLDED, KINDS, agreeing_values, has_its_fields, taken_values, wrong_fields
 from ledger.faults import EventFault, Fault
 from ledger.later_tables import LATER_TABLES
-from ledger.merkle import append_leaf, leaf_bytes, leaf_hash, root_of_peaks
+from ledger.merkle import BLOCK_LEAVES, append_leaf, leaf_bytes, leaf_hash, root_of_peaks
 from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
 from ledger.recomputed import Recomputed
 from ledger.recomputed_rounds import KeptRounds, MatchedRounds, RowFault, SettledRounds
@@ -60,10 +60,15 @@ def _order_fault(row: NumberedRow) -> Fault:
 
 
 class _Nodes:
-    """The stored inner nodes, level by level in the order of their index; of those below the first leaf nothing is said."""
+    """The stored inner nodes, level by level in the order of their index; of those below the first leaf nothing is said.
+
+    Those of complete blocks must be there; of the block after them some or all may be.
+    """
 
     def __init__(self, rows: TableRows, first_leaf: int) -> None:
         self._rows, self._first_leaf = rows, first_leaf
+        leaf_count = rows.leaf_count()
+        self._stored_end = leaf_count - leaf_count % BLOCK_LEAVES
         self._levels: dict[Any, Iterator[tuple[int, bytes]]] = {}
         self._waiting: dict[Any, tuple[int, bytes] | None] = {}
 
@@ -85,7 +90,8 @@ class _Nodes:
             yield Fault("node_extra", f"nodes level {level}, index {stored[0]}", "", -1, "no such node", stored[1].hex())
             self._advance(level)
         if stored is None or stored[0] > node_index:
-            yield Fault("node_missing", row, "", -1, node.hex(), "none")
+            if node_index + 1 << level <= self._stored_end:
+                yield Fault("node_missing", row, "", -1, node.hex(), "none")
             return
         if stored[1] != node:
             yield Fault("node", row, "", -1, node.hex(), stored[1].hex())

@@ -2,6 +2,7 @@
 
 The tree is kept as its complete subtrees: node (level, index) covers the leaves index * 2^level up to below
 (index + 1) * 2^level; level 0 holds the leaves. A tree of any size is a few complete subtrees, its peaks, largest first.
+Inner nodes are written when a block of leaves is complete (docs/decisions/0009-nodes-in-blocks.md), until then they are reckoned.
 """
 
 import hashlib
@@ -12,12 +13,15 @@ from typing import NamedTuple
 from ledger.errors import ProofMalformed
 
 __all__ = [
+    "BLOCK_LEAVES",
+    "BLOCK_LEVEL",
     "EMPTY_ROOT",
     "Node",
     "append_digest",
     "append_form",
     "append_leaf",
     "audit_path",
+    "block_nodes",
     "consistency_path",
     "is_consistent",
     "leaf_bytes",
@@ -31,6 +35,8 @@ __all__ = [
     "root_of_size",
 ]
 
+BLOCK_LEVEL = 6  # of the node over a whole block
+BLOCK_LEAVES = 2**BLOCK_LEVEL
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 _LEAF_MARK = b"leaf/1"
 _UNSIGNED_64 = 2**64
@@ -93,6 +99,26 @@ def append_leaf(peaks: Sequence[bytes], tree_size: int, leaf: bytes) -> tuple[li
         finished.append(Node(level, place, top))
     grown.append(top)
     return grown, finished
+
+
+def block_nodes(first: int, leaves: Sequence[bytes], node_at: Callable[[int, int], bytes]) -> list[Node]:
+    """Return the inner nodes over a block of leaves, then those above it that its last leaf finishes, lowest first.
+
+    leaves: their hashes, as many as a power of two; first: the index of the first, a multiple of their number. `node_at` reads a
+    complete subtree before them by level and index.
+    """
+    nodes: list[Node] = []
+    level, place, hashes = 0, first, leaves
+    while len(hashes) > 1:
+        level, place = level + 1, place >> 1
+        hashes = [node_hash(left, right) for left, right in zip(hashes[::2], hashes[1::2], strict=True)]
+        nodes += [Node(level, node_index, value) for node_index, value in enumerate(hashes, place)]
+    top = hashes[0]
+    while place & 1:
+        top = node_hash(node_at(level, place - 1), top)
+        level, place = level + 1, place >> 1
+        nodes.append(Node(level, place, top))
+    return nodes
 
 
 def peak_places(tree_size: int) -> list[tuple[int, int]]:

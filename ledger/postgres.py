@@ -25,7 +25,7 @@ from ledger.errors import LedgerLocked, LedgerReadOnly, LedgerUnwritable
 from ledger.postgres_connection import CONNECT_SECONDS, LOCK_SECONDS, SCHEMA, connect, parameters, prepare_connection, translated
 from ledger.postgres_reading import DIALECT, PostgresCursor
 from ledger.reading import Cursor, Statements
-from ledger.recording import TreeEnd, write_statements
+from ledger.recording import write_statements
 
 __all__ = ["PostgresLedgerFactory", "PostgresLedgerRecorder", "postgres_env"]
 
@@ -196,7 +196,6 @@ class _Writing:
 
     def _undo(self, *, is_interrupt: bool = False) -> None:
         """Take back what the transaction did; after an interrupt, which may have come in the middle of a message, by hanging up."""
-        self._recorder.forget_peaks()
         if is_interrupt:
             self._pipeline = None
             self._datastore.forget_writer()
@@ -235,7 +234,7 @@ class PostgresLedgerRecorder(Altering, PostgresApplicationRecorder):
     def append_first(cls, cursor: Cursor, stream: str, event: EventBytes, now: int) -> None:
         """Write the first append of a new ledger, in the transaction that makes its tables."""
         cls._write_events(cursor, stream, 1, [event])
-        TreeEnd(cls.reads, cls.writes).append(cursor, stream, 1, [event], now)
+        cls._write_leaf(cursor, stream, 1, [event], now)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[PostgresCursor]:

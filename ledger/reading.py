@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from ledger.errors import TreeBroken
-from ledger.merkle import audit_path, peak_places, root_of_peaks
+from ledger.merkle import BLOCK_LEAVES, BLOCK_LEVEL, audit_path, peak_places, root_of_leaves, root_of_peaks
 from ledger.store import LEAF_END, AccountRow, EpochRow, EventRow, LeafRow, RoundRecord, RoundRow, TextRow, Tree
 
 __all__ = ["Cursor", "Dialect", "Nodes", "Reading", "Statements", "has_table", "read_node", "tree_size"]
@@ -153,16 +153,32 @@ def has_table(cursor: Cursor, statements: Statements, table: str) -> bool:
 
 
 class Nodes:
-    """Reads complete subtrees of one tree; raises TreeBroken where one is missing."""
+    """Reads complete subtrees of one tree; raises TreeBroken where one is missing.
+
+    Those of complete blocks are stored; in the block after them they are reckoned from its leaves, be they stored or not.
+    """
 
     def __init__(self, cursor: Cursor, statements: Statements, size: int) -> None:
         self._cursor, self._statements, self._size = cursor, statements, size
+        self._stored_end = size - size % BLOCK_LEAVES
 
     def __call__(self, level: int, node_index: int) -> bytes:
+        first = node_index << level
+        if first >= self._stored_end and 0 < level < BLOCK_LEVEL:
+            return root_of_leaves(self.leaves(first, 1 << level))[1]
         node = read_node(self._cursor, self._statements, level, node_index)
         if node is None:
             raise TreeBroken(level, node_index, self._size)
         return node
+
+    def leaves(self, first: int, count: int) -> list[bytes]:
+        """Return the hashes of `count` leaves from index `first` on."""
+        found = dict(self._cursor.execute(self._statements["leaf_page"], (first, count)).fetchall())
+        hashes = [found.get(leaf_index, b"") for leaf_index in range(first, first + count)]
+        for leaf_index, value in enumerate(hashes, first):
+            if len(value) != _HASH_BYTES:
+                raise TreeBroken(0, leaf_index, self._size)
+        return hashes
 
     def peaks(self) -> list[bytes]:
         """Return the hashes of the largest complete subtrees, largest first."""

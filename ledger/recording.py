@@ -23,13 +23,13 @@ from ledger.errors import (
     VersionConflict,
 )
 from ledger.later_tables import LATER_TABLES
-from ledger.merkle import append_digest, append_leaf, leaf_bytes, leaf_hash
+from ledger.merkle import BLOCK_LEAVES, append_digest, block_nodes, leaf_bytes, leaf_hash
 from ledger.money import amount_text, check_balance
-from ledger.reading import Cursor, Nodes, Reading, Statements, has_table, tree_size
+from ledger.reading import Cursor, Nodes, Reading, has_table, tree_size
 from ledger.references import now_us
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow, OpenedRow, Opening, TextRow
 
-__all__ = ["IN_PLAY", "PLAYABLE", "Recording", "RoundInStore", "TreeEnd", "WriteStatements", "short_error", "write_statements"]
+__all__ = ["IN_PLAY", "PLAYABLE", "Recording", "RoundInStore", "WriteStatements", "short_error", "write_statements"]
 
 PLAYABLE = ("open", "waiting")  # what a round is that can go on at once
 IN_PLAY = (*PLAYABLE, "interrupted")
@@ -91,7 +91,7 @@ _STATEMENTS = WriteStatements(
     insert_epoch="INSERT INTO epochs VALUES (?,?,?,?,0,0)",
     insert_interrupted="INSERT INTO interrupted_rounds VALUES (?,?,?)",
     insert_leaf="INSERT INTO leaves VALUES (?,?,?,?,?,?)",
-    insert_node="INSERT INTO nodes VALUES (?,?,?)",
+    insert_node="INSERT INTO nodes VALUES (?,?,?) ON CONFLICT DO NOTHING",  # a ledger from before nodes came in blocks holds some
     insert_round="INSERT INTO rounds VALUES (?,?,?,?,?,'open',1)",
     insert_text="INSERT INTO texts VALUES (?,?,?)",
     update_account_funds="UPDATE accounts SET version = version + 1, balance_minor = ? WHERE account_ref = ?",
@@ -124,44 +124,16 @@ class RoundInStore(NamedTuple):
     currency: str
 
 
-class TreeEnd:
-    """The right edge of the tree: kept in memory while this writer alone appends, read again where another one did."""
-
-    def __init__(self, reads: Statements, writes: WriteStatements) -> None:
-        self._reads, self._writes = reads, writes
-        self._size = -1  # that `_peaks` belong to
-        self._peaks: list[bytes] = []
-
-    def forget(self) -> None:
-        """Have the next append read the peaks from the database: what was reckoned in memory was not written."""
-        self._size = -1
-
-    def append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
-        """Write the leaf of an append and the nodes that it finishes."""
-        size = tree_size(cursor, self._reads)
-        if size != self._size:
-            self._peaks = Nodes(cursor, self._reads, size).peaks()
-        version_last = version_first + len(events) - 1
-        leaf = leaf_hash(leaf_bytes(stream, version_first, version_last, now, append_digest([state for _, state in events])))
-        self._peaks, finished = append_leaf(self._peaks, size, leaf)
-        self._size = size + 1
-        cursor.execute(self._writes.insert_leaf, (size, stream, version_first, version_last, now, leaf))
-        if finished:
-            cursor.executemany(self._writes.insert_node, finished)
-
-
 class Recording(Reading):
     """Records events with their leaves and nodes, and the tables beside them, in one transaction; all of a store but its connections."""
 
     writes: WriteStatements
     clock: Callable[[], int]
-    _tree_end: TreeEnd
     _writing: AbstractContextManager[Cursor]  # one transaction of the only writer, undone where its body raises
 
     def _start(self) -> None:
         self.clock = now_us
         self._tables_seen: set[str] = set()
-        self._tree_end = TreeEnd(self.reads, self.writes)
 
     @staticmethod
     def _write_events(cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes]) -> None:
@@ -172,14 +144,22 @@ class Recording(Reading):
         """Return the number of the event that was written last."""
         raise NotImplementedError
 
-    def forget_peaks(self) -> None:
-        """Have the next append read the tree's edge anew: what was reckoned in memory was not written."""
-        self._tree_end.forget()
-
     def _append(self, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
-        """Write the events of one append, its leaf and the nodes that it finishes."""
+        """Write the events of one append, its leaf and the nodes of the block that it ends."""
         self._write_events(cursor, stream, version_first, events)
-        self._tree_end.append(cursor, stream, version_first, events, now)
+        self._write_leaf(cursor, stream, version_first, events, now)
+
+    @classmethod
+    def _write_leaf(cls, cursor: Cursor, stream: str, version_first: int, events: Sequence[EventBytes], now: int) -> None:
+        """Write the leaf of an append and, where it ends a block, the nodes of the block and those above that it finishes."""
+        leaf_index = tree_size(cursor, cls.reads)
+        version_last = version_first + len(events) - 1
+        leaf = leaf_hash(leaf_bytes(stream, version_first, version_last, now, append_digest([state for _, state in events])))
+        cursor.execute(cls.writes.insert_leaf, (leaf_index, stream, version_first, version_last, now, leaf))
+        size = leaf_index + 1
+        if size % BLOCK_LEAVES == 0:
+            nodes, first = Nodes(cursor, cls.reads, size), size - BLOCK_LEAVES
+            cursor.executemany(cls.writes.insert_node, block_nodes(first, nodes.leaves(first, BLOCK_LEAVES), nodes))
 
     def append_events(self, stream: str, version_first: int, events: Sequence[EventBytes], *, texts: Sequence[TextRow] = ()) -> None:
         """Add events to a stream that no table is kept for, and the texts that they name by hash; raises VersionConflict."""

@@ -161,7 +161,6 @@ class _Writing:
             raise commit_error(self._recorder.path, failure) from failure
 
     def _undo(self, cursor: sqlite3.Cursor) -> None:
-        self._recorder.forget_peaks()
         if cursor.connection.in_transaction:
             cursor.execute("ROLLBACK")
 

@@ -1,7 +1,7 @@
 """What a store promises, whatever database it is on.
 
 Every method that writes is one transaction: the events of a stream that it adds are one append, and the append's leaf
-and the inner nodes that it finishes are written with them, or nothing is. Versions of a stream are without gaps.
+and, where that ends a block of leaves, the inner nodes are written with them, or nothing is. Versions of a stream are without gaps.
 Times are microseconds since 1970 UTC, hashes of rows are bytes, commitments are hex as in the events.
 """
 

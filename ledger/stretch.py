@@ -13,11 +13,12 @@ from operator import sub
 from typing import Any, NamedTuple
 
 from ledger.event_forms import FOLDED, KINDS, EventForms
+from ledger.merkle import BLOCK_LEAVES
 from ledger.table_rows import RowCursor, TableRows, text_rows
 
 __all__ = ["STRETCH_LEAVES", "StoredNodes", "Stretch", "clean_stretch", "clean_stretches"]
 
-STRETCH_LEAVES = 64  # a power of two, so that a stretch is a whole subtree; so few that its rows stay in the processor's cache
+STRETCH_LEAVES = BLOCK_LEAVES  # a block, of which all nodes are stored; so few that its rows stay in the processor's cache
 STRETCH_EVENTS_MAX = 250_000  # far more than so many appends have; a leaf that claims more is looked at by itself
 _LEAF_TYPES = [{int}, {str}, {int}, {int}, {int}, {bytes}]
 _LEAF = b"\x00leaf/1"
@@ -66,11 +67,12 @@ class StoredNodes:
         self._rows, self._first_leaf = rows.as_stored(), first_leaf
         self._levels: dict[int, RowCursor] = {}
 
-    def are_next(self, level: int, first: int, nodes: Sequence[bytes]) -> bool:
-        """Return whether the next stored nodes of a level are these, from index `first` on."""
+    def are_next(self, level: int, first: int, nodes: Sequence[bytes], *, may_lack: bool = False) -> bool:
+        """Return whether the next stored nodes of a level are these, from index `first` on, or some of them and no others."""
         if level not in self._levels:
             self._levels[level] = self._rows.nodes(level, self._first_leaf >> level or None)
-        return text_rows(self._levels[level], len(nodes)) == list(enumerate(nodes, first))
+        found = text_rows(self._levels[level], len(nodes))
+        return found is not None and found == [node for node in enumerate(nodes, first) if not may_lack or node in found]
 
 
 def clean_stretches(rows: TableRows, first: int = 0, leaf_end: int | None = None) -> Iterator[Stretch]:
@@ -134,7 +136,10 @@ def clean_stretch(
 
 
 def _stored_peaks(first: int, leaves: list[bytes], nodes: StoredNodes) -> list[bytes] | None:
-    """Return the peaks of the tree over leaf hashes (RFC 6962, 2.1), None where its nodes are not the stored ones."""
+    """Return the peaks of the tree over leaf hashes (RFC 6962, 2.1), None where its nodes are not the stored ones.
+
+    Of fewer leaves than a block has, nodes need not be stored.
+    """
     peaks: list[bytes] = []
     level, hashes = 0, leaves
     while True:
@@ -144,7 +149,7 @@ def _stored_peaks(first: int, leaves: list[bytes], nodes: StoredNodes) -> list[b
             return peaks[::-1]
         level += 1
         hashes = [sha256(b"\x01" + left + right).digest() for left, right in zip(hashes[::2], hashes[1::2], strict=False)]
-        if not nodes.are_next(level, first >> level, hashes):
+        if not nodes.are_next(level, first >> level, hashes, may_lack=len(leaves) < STRETCH_LEAVES):
             return None
 
 

@@ -7,10 +7,12 @@ import pytest
 
 from engines.registry import installed_rules
 from ledger.checkpoint import load_checkpoint
+from ledger.checkpoints import find_divergence
 from ledger.fsck import check_ledger
 from ledger.rounds import RoundLedger
 from replay.bulk import BulkSummary, plan_bulk, verify_bulk
 from tests.conftest import ROOT
+from tests.ledger_files import whole_ledger_faults
 
 KEPT = sorted((ROOT / "tests" / "golden" / "ledgers").iterdir())
 
@@ -28,6 +30,25 @@ def test_a_kept_ledger_verifies(folder: Path, tmp_path: Path) -> None:
     assert summary.finding_count == 0
     assert set(summary.verdicts) <= {"reproduced", "incomplete_open", "not_replayable"}
     assert not any(check.result == "fail" for each in unclean for check in each.checks)
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_a_kept_ledger_is_grown_on(folder: Path, tmp_path: Path) -> None:
+    """Kept ledgers hold nodes behind their last block, as it was; through the ends of two blocks all stays right and covered."""
+    path = tmp_path / "ledger.db"
+    shutil.copyfile(folder / "ledger.db", path)
+    shutil.copytree(folder / "keys", tmp_path / "keys")
+    (kept,) = (folder / "keys" / "checkpoints").iterdir()
+    checkpoint = load_checkpoint(kept).checkpoint
+    held = [(checkpoint.tree_size, checkpoint.root)]
+    with RoundLedger.open_for_writing(path, tmp_path / "keys") as ledger:
+        ref = ledger.account("bob").account_ref
+        for _ in range(130):
+            ledger.move_funds(ref, 1)
+            if ledger.store.tree_size() % 64 in (0, 1, 63):
+                assert find_divergence(checkpoint, ledger.store.tree(), ledger.store.subtree) is None
+                assert list(check_ledger(path, held_roots=held)) == []
+                assert whole_ledger_faults(path) == []
 
 
 def test_the_rounds_of_the_draft_in_force_are_reproduced(tmp_path: Path) -> None:

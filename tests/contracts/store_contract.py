@@ -27,7 +27,15 @@ from ledger.errors import (
 )
 from ledger.fsck import check_ledger
 from ledger.lifecycle_events import AccountOpened, FundsMoved
-from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_leaves, root_of_path
+from ledger.merkle import (
+    append_digest,
+    consistency_path,
+    is_consistent,
+    leaf_bytes,
+    leaf_hash,
+    root_of_leaves,
+    root_of_path,
+)
 from ledger.profile import shipped_profile
 from ledger.profile_setting import find_profile, set_profile
 from ledger.rounds import RoundLedger
@@ -55,6 +63,25 @@ def check_paths(record: Any, tree: Any) -> None:
         hashed = leaf_hash(leaf_bytes(leaf.stream, leaf.version_first, leaf.version_last, leaf.recorded_at_us, digest))
         assert hashed == leaf.leaf_hash
         assert root_of_path(leaf.leaf_index, tree.size, hashed, path) == tree.root
+
+
+def node_places(place: Any) -> set[tuple[int, int]]:
+    """Return level and index of the stored nodes."""
+    return {(level, node_index) for level, node_index in rows(place.ledger, "SELECT level, node_index FROM nodes")}
+
+
+def complete_places(size: int) -> set[tuple[int, int]]:
+    """Return level and index of the inner nodes that the first `size` leaves finish."""
+    return {(level, node_index) for level in range(1, 8) for node_index in range(size >> level)}
+
+
+def check_tree(store: Any, size: int) -> None:
+    """The root is that of the leaves, and every smaller tree is proved to be its beginning."""
+    hashes = [leaf for _, leaf in store.leaf_hashes()]
+    tree = store.tree()
+    assert tree == (size, root_of_leaves(hashes)[1])
+    for old in range(1, size, 3):
+        assert is_consistent(old, root_of_leaves(hashes[:old])[1], size, tree.root, consistency_path(old, size, store.subtree))
 
 
 class StoreContract:
@@ -93,7 +120,7 @@ class StoreContract:
         """Any UPDATE and DELETE on events, leaves and nodes is refused by the database itself, whoever asks."""
         place = new_place()
         with new_ledger_at(place) as (ledger, account_ref):
-            play_some(ledger, account_ref, 2)
+            play_some(ledger, account_ref, 32)
         column = {"stored_events": "topic", "leaves": "stream", "nodes": "level"}[table]
         for statement in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
             with pytest.raises(Exception, match="append-only"):
@@ -210,11 +237,44 @@ class StoreContract:
         """Two ledgers open for writing at once keep one tree, each finding the other's leaves, and epochs of their own."""
         place = new_place()
         with new_ledger_at(place) as (first, account_ref), place.open_for_writing() as second:
-            for _ in range(5):
+            for _ in range(23):  # two blocks, and more
                 play_some(first, account_ref, 1)
                 play_some(second, account_ref, 2)
         assert whole_ledger_faults(place.ledger) == []
-        assert rows(place.ledger, "SELECT next_nonce, is_closed FROM epochs ORDER BY epoch") == [(5, 1), (10, 1)]
+        assert rows(place.ledger, "SELECT next_nonce, is_closed FROM epochs ORDER BY epoch") == [(23, 1), (46, 1)]
+
+    def test_nodes_are_written_when_a_block_of_leaves_is_complete(self, new_place):
+        """All complete subtrees of complete blocks are stored and no others; root and proofs of every size are those of the leaves."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, account_ref):
+            for size in range(3, 130):
+                if size > 3:
+                    ledger.move_funds(account_ref, 1)
+                if size % 64 in (0, 1, 37, 63):
+                    assert node_places(place) == complete_places(size // 64 * 64)
+                    check_tree(ledger.store, size)
+                    check_paths(ledger.store.round_record(f"account/{account_ref}"), ledger.store.tree())
+        assert whole_ledger_faults(place.ledger) == []
+
+    @pytest.mark.parametrize("size", [64, 69, 127])
+    def test_a_ledger_with_nodes_behind_the_last_block_is_grown_on(self, new_place, monkeypatch, size):
+        """Ledgers from before nodes came in blocks hold some behind the last complete one: right, and so is what grows from them."""
+        place = new_place()
+        monkeypatch.setattr("ledger.recording.BLOCK_LEAVES", 2)  # nodes with each append that finishes any, as it was
+        with new_ledger_at(place) as (ledger, account_ref):
+            for _ in range(size - 3):
+                ledger.move_funds(account_ref, 1)
+            monkeypatch.undo()
+            assert node_places(place) == complete_places(size)
+            before = ledger.store.tree()
+            for grown in range(size, 131):
+                if grown > size:
+                    ledger.move_funds(account_ref, 1)
+                if grown % 64 in (0, 5, 63) or grown == 130:
+                    check_tree(ledger.store, grown)
+                    assert list(check_ledger(ledger_place(place.ledger), held_roots=[before])) == []
+                    assert whole_ledger_faults(place.ledger) == []
+            assert node_places(place) == complete_places(128)
 
     def test_any_course_of_events_leaves_a_whole_ledger(self, new_place):
         """After any operations, crashes of the writer included, streams, leaves, nodes and tables agree with each other."""
@@ -301,10 +361,10 @@ class StoreContract:
         """Wrong values and lost rows are read as values that differ, or give an error of ours."""
         place = new_place()
         with new_ledger_at(place) as (ledger, account_ref):
-            ids = play_some(ledger, account_ref, 5)
+            ids = play_some(ledger, account_ref, 34)
         alteration(place.ledger)
         with place.open_for_reading() as reader:
-            assert len(list(reader.store.round_records())) == 5
+            assert len(list(reader.store.round_records())) == 34
             with suppress(TreeBroken):
                 record = reader.store.round_record(f"round/{ids[0]}")
                 assert all(isinstance(event.data, bytes) and isinstance(event.topic, str) for event in record.events)

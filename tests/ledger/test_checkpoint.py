@@ -249,9 +249,9 @@ def test_the_log_signs_what_it_holds_and_keeps_a_copy(tmp_path):
 def test_nothing_is_signed_that_does_not_grow_from_what_was(tmp_path):
     """A shorter tree, a changed leaf, and a changed leaf under a node left as it was are refused with the evidence."""
     with new_ledger(tmp_path) as (ledger, account_ref):
-        play_some(ledger, account_ref, 3)
+        play_some(ledger, account_ref, 32)
         kept = checkpoints.sign_tree(ledger, keys_of(ledger))
-        play_some(ledger, account_ref, 3)
+        play_some(ledger, account_ref, 32)  # two whole blocks, and a node over both
     path, size = ledger.path, kept.signed.checkpoint.tree_size
     whole = path.read_bytes()
 
@@ -290,7 +290,7 @@ def test_the_keys_of_another_ledger_sign_nothing(tmp_path):
 def test_a_tree_with_a_node_missing_is_not_signed(tmp_path):
     """Where a subtree is gone there is no root to sign."""
     with new_ledger(tmp_path) as (ledger, account_ref):
-        play_some(ledger, account_ref, 3)
+        play_some(ledger, account_ref, 32)
     altered(ledger.path, "DELETE FROM nodes")
     with RoundLedger.open_for_reading(ledger.path) as opened, pytest.raises(TreeBroken):
         checkpoints.sign_tree(opened, keys_of(ledger))

@@ -21,6 +21,7 @@ from ledger.errors import LedgerError
 from ledger.fsck import Fault, FsckResult, check_ledger
 from ledger.rounds import RoundLedger
 from ledger.stretch import STRETCH_LEAVES, clean_stretches
+from ledger.table_rows import table_rows
 from tests.attacks import ATTACKS, attack, is_named
 from tests.ledger_files import altered, new_ledger, play_some
 
@@ -28,10 +29,7 @@ INSTANCES = int(os.environ.get("SLOT_AUDIT_ATTACKS", "6"))
 ROUNDS = int(os.environ.get("SLOT_AUDIT_ATTACK_ROUNDS", "60"))
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes]:
-    """A ledger of several epochs and accounts, with the size and root that a kept checkpoint holds."""
-    path = tmp_path_factory.mktemp("fsck") / "ledger.db"
+def played(path: Path) -> tuple[Path, int, bytes]:
     game = installed_game("moonlight-princess")
     with RoundLedger.create(path) as ledger:
         refs = [ledger.open_account(name, "EUR") for name in ("ann", "bob")]
@@ -50,6 +48,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes]:
     return path, tree.size, tree.root
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes]:
+    """A ledger of several epochs and accounts, with the size and root that a kept checkpoint holds."""
+    return played(tmp_path_factory.mktemp("fsck") / "ledger.db")
+
+
+@pytest.fixture(scope="module")
+def finely(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes]:
+    """Such a ledger with its nodes in blocks of eight leaves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ledger.recording.BLOCK_LEAVES", 8)
+        return played(tmp_path_factory.mktemp("finely") / "ledger.db")
+
+
 def faults_of(path: Path, size: int, root: bytes) -> list[Fault]:
     return [fault for fault in check_ledger(path, held_roots=[(size, root)]) if fault is not None]
 
@@ -62,6 +74,14 @@ def test_a_clean_ledger_is_clean(whole: tuple[Path, int, bytes]) -> None:
     (result,) = counted
     assert (result.leaf_count, result.root) == (size, root)
     assert result.round_count == ROUNDS // 3 * 3
+
+
+def test_a_clean_ledger_is_gone_over_in_bulk_to_its_end(tmp_path: Path) -> None:
+    """Leaves behind the last complete block, which have no nodes yet, are no reason to go leaf by leaf."""
+    with new_ledger(tmp_path) as (ledger, account_ref):
+        play_some(ledger, account_ref, 34)
+    with table_rows(tmp_path / "ledger.db") as rows:
+        assert sum(len(stretch.ends) for stretch in clean_stretches(rows)) == rows.leaf_count() == STRETCH_LEAVES + 9
 
 
 def test_what_an_operator_may_do_is_no_finding(whole: tuple[Path, int, bytes], tmp_path: Path) -> None:
@@ -96,11 +116,13 @@ DAMAGES = (
     "UPDATE stored_events SET {} = {} WHERE rowid = {}",
     "UPDATE leaves SET {} = {} WHERE leaf_index = {}",
     "UPDATE nodes SET {} = {} WHERE node_index = {}",
+    "DELETE FROM nodes WHERE {} = {} AND node_index > {}",
 )
 COLUMNS = (
     ("originator_id", "originator_version", "topic", "state", "rowid"),
     ("leaf_index", "stream", "version_first", "version_last", "recorded_at_us", "leaf_hash"),
     ("level", "node_index", "node_hash"),
+    ("level", "node_index"),
 )
 VALUES = (
     "-3",
@@ -120,7 +142,7 @@ VALUES = (
 )
 DAMAGE = st.one_of(
     st.tuples(st.sampled_from(sorted(ATTACKS)), st.integers(0, 2**32)),
-    st.tuples(st.integers(0, 2), st.integers(0, 200), st.integers(0, 5), st.sampled_from(VALUES)),
+    st.tuples(st.integers(0, 3), st.integers(0, 200), st.integers(0, 5), st.sampled_from(VALUES)),
 )
 
 
@@ -159,18 +181,18 @@ def damage(path: Path, course: list[tuple[object, ...]]) -> None:
 
 @given(course=st.lists(DAMAGE, max_size=3), is_held=st.booleans())
 def test_in_bulk_and_leaf_by_leaf_are_one(
-    whole: tuple[Path, int, bytes], tmp_path_factory: pytest.TempPathFactory, course: list[tuple[object, ...]], is_held: bool
+    finely: tuple[Path, int, bytes], tmp_path_factory: pytest.TempPathFactory, course: list[tuple[object, ...]], is_held: bool
 ) -> None:
     """Whatever is done to a ledger, going over stretches or ranges in bulk gives the faults, ticks and counts of going leaf by leaf."""
-    path, size, root = whole
+    path, size, root = finely
     copy = tmp_path_factory.mktemp("one") / "copy.db"
     shutil.copyfile(path, copy)
     damage(copy, course)
     held = [(size, root), (5, bytes(32)), (size - 1, bytes(32))] if is_held else []
     reports = []
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("ledger.fsck", "ledger.stretch"):
-            patch.setattr(f"{module}.STRETCH_LEAVES", 8)
+        for name in ("fsck.STRETCH_LEAVES", "fsck.BLOCK_LEAVES", "stretch.STRETCH_LEAVES"):
+            patch.setattr(f"ledger.{name}", 8)
         for module in ("ledger.fsck", "ledger.ranges"):
             patch.setattr(f"{module}.RANGE_LEAVES", 16)
         patch.setattr("ledger.fsck.RANGES_MIN", 2)
@@ -188,6 +210,41 @@ def test_in_bulk_and_leaf_by_leaf_are_one(
     assert reports[0] == reports[2]
     assert reports[1] == reports[2]
     copy.unlink()
+
+
+@pytest.mark.parametrize("is_bulk", [True, False])
+def test_nodes_behind_the_last_block_may_be_missing_and_not_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_bulk: bool) -> None:
+    """Each node of a complete block must be there; of those behind it that an older ledger has, any may be gone, none wrong or more."""
+    path, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    with monkeypatch.context() as patch:
+        patch.setattr("ledger.recording.BLOCK_LEAVES", 2)  # nodes with each append that finishes any, as it was
+        with new_ledger(tmp_path) as (ledger, account_ref):
+            for _ in range(97):
+                ledger.move_funds(account_ref, 1)
+    if not is_bulk:
+        monkeypatch.setattr("ledger.stretch.clean_stretch", lambda *_: None)
+    with closing(sqlite3.connect(path)) as connection:
+        places = connection.execute("SELECT level, node_index FROM nodes ORDER BY level, node_index").fetchall()
+    assert len(places) == 63 + 34  # of a block, and of 36 leaves behind it
+    for level, node_index in places[:2] + places[30:34] + places[-6:]:
+        where = f"WHERE level = {level} AND node_index = {node_index}"
+        for statement, code in (
+            (f"DELETE FROM nodes {where}", "node_missing" if node_index + 1 << level <= 64 else ""),
+            (f"UPDATE nodes SET node_hash = zeroblob(32) {where}", "node"),
+            (f"UPDATE nodes SET node_hash = CAST(x'ff' AS TEXT) {where}", "node"),
+        ):
+            shutil.copyfile(path, copy)
+            altered(copy, statement)
+            found = [fault for fault in check_ledger(copy) if fault is not None]
+            assert {fault.code for fault in found} - {"type"} == ({code} if code else set()), (statement, found)
+            assert all(f"nodes level {level}, index {node_index}" in fault.message for fault in found)
+    for level in range(1, 8):
+        shutil.copyfile(path, copy)
+        altered(
+            copy, "DELETE FROM nodes WHERE (node_index + 1) << level > 64", f"INSERT INTO nodes VALUES ({level}, {100 >> level}, x'00')"
+        )
+        (found,) = (fault for fault in check_ledger(copy) if fault is not None)
+        assert (found.code, f"level {level}, index {100 >> level}" in found.message) == ("node_extra", True)
 
 
 def test_processes_report_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

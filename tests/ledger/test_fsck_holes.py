@@ -326,6 +326,7 @@ def held(tmp_path: Path) -> tuple[Path, tuple[int, bytes]]:
     with new_ledger(tmp_path) as (ledger, account_ref):
         for number in range(4):
             play_some(ledger, account_ref, 1, external_ref=f"tx-{number}")
+        play_some(ledger, account_ref, 28)  # a whole block, with nodes
     copy_ledger(tmp_path / "ledger.db", tmp_path / "whole.db")
     shutil.copyfile(tmp_path / "whole.db", tmp_path / "altered.db")
     with RoundLedger.open_for_reading(tmp_path / "whole.db") as ledger:

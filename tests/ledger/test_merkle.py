@@ -78,6 +78,19 @@ def test_peaks_and_nodes_equal_the_recursion(hashes):
         assert nodes[level, index] == naive_root(hashes[index << level : index + 1 << level])
 
 
+@given(leaf_lists, st.integers(1, 4))
+def test_nodes_in_blocks_are_those_one_by_one(hashes, block_level):
+    """Block after block, of whatever power of two, exactly the complete subtrees of complete blocks are made, each once."""
+    count, made = 1 << block_level, {(0, index): leaf for index, leaf in enumerate(hashes)}
+    for first in range(0, len(hashes) - count + 1, count):
+        nodes = merkle.block_nodes(first, hashes[first : first + count], lambda level, node_index: made[level, node_index])
+        assert nodes == sorted(nodes)
+        assert not made.keys() & {node[:2] for node in nodes}
+        made.update({node[:2]: node.node_hash for node in nodes})
+    complete = grown(hashes[: len(hashes) // count * count])[1]
+    assert {place: value for place, value in made.items() if place[0]} == {place: value for place, value in complete.items() if place[0]}
+
+
 def test_every_leaf_of_every_size_has_its_path():
     """For sizes 1 to 65 each leaf's path from stored subtrees is the RFC's, and leads to the root from that leaf alone."""
     hashes = [hashlib.sha256(bytes([number])).digest() for number in range(65)]

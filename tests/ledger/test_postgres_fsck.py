@@ -35,7 +35,7 @@ def whole(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         other = ledger.open_account("bob", "EUR")
         ledger.move_funds(other, 10**6)
         play_some(ledger, account_ref, 6)
-        play_some(ledger, other, 4, external_ref="tx")
+        play_some(ledger, other, 24, external_ref="tx")
     with place.open_for_writing() as ledger:
         play_some(ledger, account_ref, 5)
         ledger.open_round(other, game(), "base", 200)
@@ -66,7 +66,7 @@ def test_a_clean_ledger_is_clean(whole: Whole) -> None:
     address = ledger_place(place.ledger)
     assert list(check_ledger(address, held_roots=[(size, root)], counted=counted)) == []
     assert leaf_count(address) == size
-    assert (counted[0].leaf_count, counted[0].round_count, counted[0].root) == (size, 16, root)
+    assert (counted[0].leaf_count, counted[0].round_count, counted[0].root) == (size, 36, root)
 
 
 STREAM = "(SELECT originator_id FROM stored_events WHERE topic = 'round_settled/1' ORDER BY notification_id LIMIT 1)"

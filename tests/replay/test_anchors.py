@@ -28,12 +28,12 @@ ROUNDS = 6
 class Held:
     """A ledger, and what an auditor has of it: a checkpoint over all but the last round, and its verifier key."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rounds: int = ROUNDS) -> None:
         self.path, self.keys = path, path.with_name(path.name + ".keys")
         with RoundLedger.create(path) as ledger:
             ann = ledger.open_account("ann", "EUR")
             ledger.move_funds(ann, 100_000)
-            self.round_ids = [ledger.play(ann, installed_game(GAME), "base", 200).round_id for _ in range(ROUNDS - 1)]
+            self.round_ids = [ledger.play(ann, installed_game(GAME), "base", 200).round_id for _ in range(rounds - 1)]
             self.signed = sign_tree(ledger, self.keys).signed
             self.round_ids.append(ledger.play(ann, installed_game(GAME), "base", 200).round_id)
         self.key = load_verifier_key(self.keys / "log.vkey")
@@ -50,13 +50,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Held:
     return Held(tmp_path_factory.mktemp("whole") / "ledger.db")
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Held:
+    """One of more leaves than a block has, so that it stores nodes."""
+    return Held(tmp_path_factory.mktemp("long") / "ledger.db", 34)
+
+
+def copy_of(held: Held, folder: Path) -> Path:
+    path = folder / "ledger.db"
+    shutil.copyfile(held.path, path)
+    shutil.copytree(held.keys, folder / "ledger.db.keys")
+    return path
+
+
 @pytest.fixture
 def copy(whole: Held, tmp_path: Path) -> Path:
     """A copy of the ledger to be altered, its keys beside it."""
-    path = tmp_path / "ledger.db"
-    shutil.copyfile(whole.path, path)
-    shutil.copytree(whole.keys, tmp_path / "ledger.db.keys")
-    return path
+    return copy_of(whole, tmp_path)
 
 
 def compared(path: Path, anchors: Anchors) -> Comparison:
@@ -212,19 +222,21 @@ def test_a_log_rebuilt_consistently_is_found(whole: Held, copy: Path, attack: st
     assert summary.comparison.statement == (NOT_HELD if is_keyed else NO_KEY)
 
 
-def test_subtrees_left_as_they_were_hide_nothing(whole: Held, copy: Path) -> None:
+def test_subtrees_left_as_they_were_hide_nothing(long: Held, tmp_path: Path) -> None:
     """A leaf changed under stored subtrees that still give the checkpoint's root is found: by the path of its round, and by the leaves."""
-    change_event(copy, f"round/{whole.round_ids[1]}", "round_settled/1", total_win_minor=99)
+    copy = copy_of(long, tmp_path)
+    change_event(copy, f"round/{long.round_ids[1]}", "round_settled/1", total_win_minor=99)
     with closing(sqlite3.connect(copy)) as connection:
         before = connection.execute("SELECT * FROM nodes").fetchall()
     rebuild(copy)
-    size = whole.signed.checkpoint.tree_size
+    size = long.signed.checkpoint.tree_size
     peaks = [(level, index, value) for level, index, value in before if (index + 1) << level <= size]
+    assert len(peaks) == 63
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         connection.executemany("INSERT OR REPLACE INTO nodes VALUES (?,?,?)", peaks)
-    assert verified(copy, whole.round_ids[1], whole.anchors()).verdict == "record_tampered"
+    assert verified(copy, long.round_ids[1], long.anchors()).verdict == "record_tampered"
     for sample_count in (None, 1):
-        assert {finding.code for finding in summed(copy, whole.anchors(), sample_count).ledger_findings} & {"root", "checkpoint_root"}
+        assert {finding.code for finding in summed(copy, long.anchors(), sample_count).ledger_findings} & {"root", "checkpoint_root"}
 
 
 def test_a_missing_round_brings_the_checkpoint_s_finding(whole: Held, copy: Path) -> None:
@@ -344,14 +356,15 @@ def test_a_record_whose_key_cannot_be_read(whole: Held, copy: Path) -> None:
     assert verified(copy, whole.round_ids[0], whole.anchors()).verdict == "record_tampered"
 
 
-def test_a_node_that_is_missing_is_named(whole: Held, copy: Path) -> None:
+def test_a_node_that_is_missing_is_named(long: Held, tmp_path: Path) -> None:
     """A subtree that the checkpoint's root needs and that is gone is a finding of its own."""
+    copy = copy_of(long, tmp_path)
     altered(copy, "DELETE FROM nodes")
-    for round_id in whole.round_ids:
-        found = verified(copy, round_id, whole.anchors())
+    for round_id in long.round_ids:
+        found = verified(copy, round_id, long.anchors())
         assert found.verdict == "record_tampered"
         assert "tree_broken" in {finding.code for finding in found.findings}
-    summary = summed(copy, whole.anchors())
+    summary = summed(copy, long.anchors())
     assert [finding.code for finding in summary.ledger_findings] == ["tree_broken", "tree_broken"]
 
 
