@@ -8,10 +8,12 @@ rounds are not what they should be once more, to name them.
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from engines.canonical import strict_values
 from ledger.address import LedgerPlace
+from ledger.certain_stretches import certain_stretches
 from ledger.event_forms import FOLDED, KINDS, agreeing_values, has_its_fields, taken_values, wrong_fields
 from ledger.faults import EventFault, Fault
 from ledger.later_tables import LATER_TABLES
@@ -27,7 +29,7 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 
 APPEND_EVENTS_MAX = 10_000_000
 LEAF_MISSING_MAX = 1000
-RANGES_MIN = 16  # from which on processes pay off
+RANGES_MIN = 16  # from which on machine code, or processes, pay off
 CORRECTION = "correction_recorded/1"
 
 
@@ -166,8 +168,9 @@ class _Walk:
     def _clean_stretches(self) -> Iterator[Stretch]:
         range_count = self._rows.leaf_count() // RANGE_LEAVES if self._job_count > 1 else 0
         if range_count >= RANGES_MIN:
-            yield from stretches_of_ranges(self._place, range_count, self._job_count)
-            if self.leaf_count < range_count * RANGE_LEAVES:
+            certain = certain_stretches(self._place, self._rows) if isinstance(self._place, Path) else None
+            yield from certain or stretches_of_ranges(self._place, range_count, self._job_count)
+            if certain is None and self.leaf_count < range_count * RANGE_LEAVES:
                 return
         yield from clean_stretches(self._rows, self.leaf_count)
 
@@ -356,8 +359,9 @@ def check_ledger(
     """Yield every fault of the ledger at `place`, in the order of the record, then those of its tables.
 
     held_roots: tree size and root of each kept checkpoint. counted: is given one FsckResult at the end.
-    is_ticking: yield None as well, once for each leaf. job_count: processes that go over a large ledger; the faults are the same
-    for any number. Reads one moment of a ledger in use. Raises as `table_rows`.
+    is_ticking: yield None as well, once for each leaf. job_count: 1 goes over a large ledger in plain Python alone, more in
+    machine code where that can be had, else in so many processes; the faults are the same for any number.
+    Reads one moment of a ledger in use. Raises as `table_rows`.
     """
     with table_rows(place) as rows:
         matched = MatchedRounds(rows)

@@ -112,10 +112,13 @@ class TableRows:
         self._round = ", ".join([*map(text, _ROUND_TEXTS), integer("version")])
         self._version_last = f"SELECT coalesce(max({integer('originator_version')}), 0) FROM stored_events WHERE originator_id = ?"
 
-    def as_stored(self) -> "TableRows":
-        """Return the same rows at the same moment with every value as it is stored, of whatever type: faster, for who looks at them."""
+    def as_stored(self, read_all: Callable[[str, Sequence[Any]], Any] | None = None) -> "TableRows":
+        """Return the same rows at the same moment with every value as it is stored, of whatever type: faster, for who looks at them.
+
+        read_all: what many rows are read by from here on, where it is another; of another moment then.
+        """
         stored = self._dialect._replace(text="{}", integer="{}", data="{}")
-        return TableRows(stored, self._number, self._read_all, self._read_one, self.structure)
+        return TableRows(stored, self._number, read_all or self._read_all, self._read_one, self.structure)
 
     def _all(self, statement: str, *values: Any) -> RowCursor:
         return self._read_all(statement.replace("?", self._dialect.mark), values)

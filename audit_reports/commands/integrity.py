@@ -36,7 +36,14 @@ def fsck(
     vkeys: VkeyOption = None,
     ledger: LedgerOption = "ledger.db",
     history_file: HistoryOption = "",
-    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes for a large ledger; 0 is one for each core.")] = 0,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            help="Of a large ledger: 1 is plain Python alone, more machine code where numba is there, else so many processes; "
+            "0 is one for each core.",
+        ),
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Check the integrity of a whole ledger.

@@ -183,7 +183,7 @@ def damage(path: Path, course: list[tuple[object, ...]]) -> None:
 def test_in_bulk_and_leaf_by_leaf_are_one(
     finely: tuple[Path, int, bytes], tmp_path_factory: pytest.TempPathFactory, course: list[tuple[object, ...]], is_held: bool
 ) -> None:
-    """Whatever is done to a ledger, going over stretches or ranges in bulk gives the faults, ticks and counts of going leaf by leaf."""
+    """Whatever is done to a ledger, going over it in bulk, in stretches, ranges or by machine code, gives what going leaf by leaf gives."""
     path, size, root = finely
     copy = tmp_path_factory.mktemp("one") / "copy.db"
     shutil.copyfile(path, copy)
@@ -191,24 +191,28 @@ def test_in_bulk_and_leaf_by_leaf_are_one(
     held = [(size, root), (5, bytes(32)), (size - 1, bytes(32))] if is_held else []
     reports = []
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("fsck.STRETCH_LEAVES", "fsck.BLOCK_LEAVES", "stretch.STRETCH_LEAVES"):
+        for name in ("fsck.STRETCH_LEAVES", "fsck.BLOCK_LEAVES", "stretch.STRETCH_LEAVES", "certain_stretches.STRETCH_LEAVES"):
             patch.setattr(f"ledger.{name}", 8)
+        patch.setattr("ledger.certain_stretches.ROOM_LEAVES", 16)
         for module in ("ledger.fsck", "ledger.ranges"):
             patch.setattr(f"{module}.RANGE_LEAVES", 16)
         patch.setattr("ledger.fsck.RANGES_MIN", 2)
         patch.setattr("ledger.ranges.ProcessPoolExecutor", OwnProcess)
-        for way in ("stretches", "ranges", "leaves"):
+        for way in ("machine code", "ranges", "stretches", "leaves"):
+            if way == "ranges":
+                patch.setattr("ledger.fsck.certain_stretches", lambda *_: None)
             if way == "leaves":
                 patch.setattr("ledger.stretch.clean_stretch", lambda *_: None)
             counted: list[FsckResult] = []
-            jobs = 2 if way == "ranges" else 1
+            jobs = 2 if way in ("machine code", "ranges") else 1
             try:
                 steps = check_ledger(copy, held_roots=held, counted=counted, is_ticking=True, job_count=jobs)
                 reports.append((list(steps), counted))
             except LedgerError as error:  # a row that the database cannot read, met as far ahead as rows are fetched
                 reports.append(([str(error)], []))
-    assert reports[0] == reports[2]
-    assert reports[1] == reports[2]
+    assert reports[0] == reports[3]
+    assert reports[1] == reports[3]
+    assert reports[2] == reports[3]
     copy.unlink()
 
 
@@ -255,6 +259,7 @@ def test_processes_report_what_one_does(tmp_path: Path, monkeypatch: pytest.Monk
     for module in ("ledger.fsck", "ledger.ranges"):
         monkeypatch.setattr(f"{module}.RANGE_LEAVES", range_leaves)
     monkeypatch.setattr("ledger.fsck.RANGES_MIN", ranges)
+    monkeypatch.setattr("ledger.fsck.certain_stretches", lambda *_: None)
     monkeypatch.setattr("ledger.fsck.clean_stretches", lambda rows, first: started.append(first) or clean_stretches(rows, first))
     path = tmp_path / "ledger.db"
     for statement in ("", "UPDATE leaves SET recorded_at_us = recorded_at_us + 1 WHERE leaf_index = 600"):
