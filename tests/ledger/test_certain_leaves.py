@@ -65,7 +65,7 @@ def test_what_a_form_lets_through_is_exact(compiled_follows_form: Any, event: tu
 
 def test_models_of_other_fields_have_no_form() -> None:
     """Texts of any kind are left to others: a model with one has no form."""
-    with pytest.raises(TypeError, match="^no form for .*str"):
+    with pytest.raises(TypeError, match=r"^no form for .*str"):
         form_of(RoundOpened)
 
 
@@ -215,7 +215,7 @@ def test_machine_code_needs_a_place_to_be_kept(tmp_path: Path, monkeypatch: pyte
 
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(ImportError, match="^machine code cannot be kept in .*/file/"):
+    with pytest.raises(ImportError, match=r"^machine code cannot be kept in .*/file/"):
         certain_leaves._machine_code()
 
 
