@@ -265,7 +265,7 @@ class RoundLedger(Application[str]):
 
         choices: what the player chooses where the round asks, in order; where there is none the first of those offered is taken.
         Under an idempotency key that is there already, the round as it was recorded, finished now if it is still in play. Where
-        somebody else settles it first, as the same call does that is made twice at once, the round as they did.
+        the same call, made twice at once, settles it first, the round as it did; without a key RoundNotOpen or VersionConflict.
         """
         opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
         if opened.is_repeat:
@@ -280,7 +280,7 @@ class RoundLedger(Application[str]):
                 return self.finish_round(opened.round_id, game, choices, **terms_again)._replace(is_repeat=True)
             return self._play_opened(opened, game, choices, **terms_again)
         except (RoundNotOpen, VersionConflict):
-            if (played := self._settled_by_another(opened.round_id, choices)) is None:
+            if not opened.event.idempotency_key or (played := self._settled_by_another(opened.round_id, choices)) is None:
                 raise
             return played
 
@@ -303,6 +303,8 @@ class RoundLedger(Application[str]):
             if standing_of(opened.later) == "open":
                 self._leave_round(opened, list(events_of_leg(opened, outcome, chosen, 0, session_ref="", channel="")), "waiting")
         except (RoundNotOpen, VersionConflict) as error:
+            if not opened.event.idempotency_key:
+                raise
             if (played := self._settled_by_another(opened.round_id, None)) is not None:
                 return played
             if not outcome.wants_choice or isinstance(error, RoundNotOpen):
