@@ -68,7 +68,8 @@ def verdict_lines(verification: Verification, *, is_short: bool = False) -> Iter
     """Yield a verdict as text: the verdict first, then checks, findings and notes; `is_short` leaves out checks that passed."""
     opened = verification.opened
     if is_short and not verification.findings:
-        said = verification.notes[-1] if verification.verdict == "incomplete_resolved" and verification.notes else "not settled yet"
+        lived = [note for note in verification.notes if note.startswith(("void at", "resumed at"))]
+        said = lived[-1] if verification.verdict == "incomplete_resolved" and lived else "not settled yet"
         reason = next((check.detail for check in verification.checks if check.result == "not_run"), said)
         yield f"{verification.verdict.upper()}  round {verification.round_id}: {reason}"
         return
@@ -146,6 +147,7 @@ def summary_json(summary: "BulkSummary") -> dict[str, Any]:
         "ledger_findings": [finding_json(finding) for finding in summary.ledger_findings],
         "cost_minor": summary.cost_minor,
         "win_minor": summary.win_minor,
+        "refund_minor": summary.refund_minor,
         "draft_rules": summary.draft_count > 0,
         "ledger": {"tree_size": summary.tree_size, "root": summary.root, **summary.comparison.as_json()},
     }
@@ -160,7 +162,9 @@ def summary_lines(summary: "BulkSummary") -> Iterator[str]:
     of_ledger = len(summary.ledger_findings)
     yield f"findings: {summary.finding_count}, of which about the ledger as a whole {of_ledger}; warnings: {summary.warning_count}"
     for currency, cost in sorted(summary.cost_minor.items()):
-        yield f"{currency}: cost {amount_text(cost, currency)}, won {amount_text(summary.win_minor.get(currency, 0), currency)}"
+        won, refund = summary.win_minor.get(currency, 0), summary.refund_minor.get(currency, 0)
+        back = f", given back {amount_text(refund, currency)}" if refund else ""
+        yield f"{currency}: cost {amount_text(cost, currency)}, won {amount_text(won, currency)}{back}"
     yield f"tree of {summary.tree_size} leaves, root {summary.root}; {summary.comparison.sentence()}"
     if summary.verdicts["record_tampered"]:
         yield "note: this root is that of the stored leaves; the rounds above are not what their leaves say"

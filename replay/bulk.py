@@ -68,6 +68,7 @@ class ChunkResult(NamedTuple):
     unclean: list[Verification]
     cost_minor: Counter[str]
     win_minor: Counter[str]
+    refund_minor: Counter[str]
     draft_count: int
 
 
@@ -81,6 +82,7 @@ class BulkSummary:
     warning_count: int = 0
     cost_minor: Counter[str] = field(default_factory=Counter)
     win_minor: Counter[str] = field(default_factory=Counter)
+    refund_minor: Counter[str] = field(default_factory=Counter)  # of voids, bonus money included
     draft_count: int = 0
     ledger_findings: list[Finding] = field(default_factory=list)
     tree_size: int = 0
@@ -95,6 +97,7 @@ class BulkSummary:
         self.verdicts += result.verdicts
         self.cost_minor += result.cost_minor
         self.win_minor += result.win_minor
+        self.refund_minor += result.refund_minor
         self.draft_count += result.draft_count
         for verification in result.unclean:
             warnings = sum(finding.severity == "warning" for finding in verification.findings)
@@ -171,7 +174,7 @@ def verify_chunk(task: ChunkTask) -> ChunkResult:
             round_keys=task.round_keys,
             as_of_us=task.as_of_us,
         )
-        result = ChunkResult(0, Counter(), [], Counter(), Counter(), 0)
+        result = ChunkResult(0, Counter(), [], Counter(), Counter(), Counter(), 0)
         draft_count = 0
         for verification in _verifications(ledger, verifier, task):
             result.verdicts[verification.verdict] += 1
@@ -181,6 +184,8 @@ def verify_chunk(task: ChunkTask) -> ChunkResult:
                 draft_count += opened.rules_version.startswith("0.")
                 if settled is not None:
                     result.win_minor[opened.currency] += settled.total_win_minor
+                if (voided := verification.voided) is not None:
+                    result.refund_minor[opened.currency] += voided.refund_minor + voided.refund_bonus_minor
             if verification.findings or verification.verdict != "reproduced":
                 result.unclean.append(verification)
         return result._replace(round_count=len(task.streams), draft_count=draft_count)

@@ -157,27 +157,46 @@ def _tree_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes
     return faults if stored <= nodes.keys() and nodes.items() <= complete.items() else [*faults, "nodes"]
 
 
+ENDS = {"round_settled": "settled", "round_voided": "voided"}
+LEG_ENDS = ("round_opened", "spin_ended", "feature_ended", "choice_offered", "round_interrupted", "round_resumed")
+
+
+def _standing(kinds: list[str]) -> str:
+    """How a round stands by the kinds of its events, read once more and another way than the ledger does."""
+    for kind in kinds:
+        if kind in ENDS:
+            return ENDS[kind]
+    if [kind for kind in kinds if kind in ("round_interrupted", "round_resumed")][-1:] == ["round_interrupted"]:
+        return "interrupted"
+    return "waiting" if [kind for kind in kinds if kind in ("choice_offered", "choice_made")][-1:] == ["choice_offered"] else "open"
+
+
 def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
     balances: dict[str, int] = {}
     in_play: dict[str, str] = {}
+    blocked: set[tuple[str, str, str]] = set()
     statuses: dict[str, tuple[str, int]] = {}
     nonces: dict[int, int] = {}
     for stream, events in streams.items():
         bodies = [json.loads(state) for _, _, state in events]
         if stream.startswith("account/"):
             ref = bodies[0]["account_ref"]
-            balances[ref] = balances.get(ref, 0) + sum(body.get("amount_minor", 0) for body in bodies[1:])
+            moved = sum(body["amount_minor"] for body in bodies if body["kind"] == "funds_moved")
+            balances[ref] = balances.get(ref, 0) + moved
         if stream.startswith("round/"):
-            opened, last = bodies[0], [body for body in bodies if body["kind"] != "correction_recorded"][-1]
+            round_id, opened, kinds = stream.removeprefix("round/"), bodies[0], [body["kind"] for body in bodies]
+            ref, standing = opened["account_ref"], _standing(kinds)
             nonces[opened["epoch"]] = nonces.get(opened["epoch"], 0) + 1
-            is_settled = last["kind"] == "round_settled"
-            win = last["total_win_minor"] if is_settled else 0
-            balances[opened["account_ref"]] = balances.get(opened["account_ref"], 0) - opened["cost_minor"] + win
-            is_waiting = last["kind"] == "choice_offered"
-            statuses[stream.removeprefix("round/")] = ("settled" if is_settled else "waiting" if is_waiting else "open", len(events))
-            if not is_settled:
-                in_play[opened["account_ref"]] = stream.removeprefix("round/")
-            if not is_settled and not is_waiting and len(events) > 1:
+            paid = sum(body.get("total_win_minor", 0) for body in bodies if body["kind"] == "round_settled")
+            paid += sum(body["refund_minor"] for body in bodies if body["kind"] == "round_voided")
+            balances[ref] = balances.get(ref, 0) - opened["cost_minor"] + opened["bonus_minor"] + paid
+            statuses[round_id] = (standing, len(events))
+            stops = [body for body in bodies if body["kind"] == "round_interrupted"]
+            if standing == "interrupted" and stops[-1]["blocks"] == "own_game":
+                blocked.add((ref, opened["game"], round_id))
+            elif standing not in ENDS.values():
+                in_play[ref] = round_id
+            if standing not in ENDS.values() and kinds[-1] not in LEG_ENDS:
                 return [f"{stream} is there in part"]
     faults = []
     for ref, balance, slot in rows(path, "SELECT account_ref, balance_minor, round_in_play FROM accounts"):
@@ -187,6 +206,8 @@ def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, byte
         round_id: (status, version) for round_id, status, version in rows(path, "SELECT round_id, status, version FROM rounds")
     }:
         faults.append("table of rounds")
+    if blocked and blocked != set(rows(path, "SELECT account_ref, game, round_id FROM interrupted_rounds")):
+        faults.append("table of interrupted rounds")
     if any(nonce != nonces.get(epoch, 0) for epoch, nonce in rows(path, "SELECT epoch, next_nonce FROM epochs")):
         faults.append("nonces")
     return faults
