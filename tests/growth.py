@@ -14,7 +14,8 @@ from pathlib import Path
 
 from engines.game import Game
 from engines.registry import GAMES, installed_game
-from ledger.bets import Waiting
+from ledger.accounts import move_bonus
+from ledger.bets import Played, Waiting
 from ledger.checkpoint import load_checkpoint
 from ledger.checkpoints import rotate_log_key, sign_tree
 from ledger.copying import copy_ledger
@@ -25,9 +26,11 @@ from ledger.errors import RoundInPlay
 from ledger.forgetting import forget_account
 from ledger.history import build, compare
 from ledger.incidents import record_incident
+from ledger.interruptions import CAUSES, interrupt_round
 from ledger.profile import shipped_profile, shipped_profiles
 from ledger.profile_setting import profile_in_force, set_profile
 from ledger.rounds import RoundLedger
+from ledger.voids import VoidReason, void_round
 from replay.anchors import load_anchors
 from tests.contracts.alterations_contract import TWO, report_of
 from tests.ledger_files import rows
@@ -69,6 +72,9 @@ class Life:
             (self.repeat, 4),
             (self.leave_open, 7),
             (self.leave_waiting, 4),
+            (self.interrupt, 6),
+            (self.void, 3),
+            (self.move_bonus, 2),
             (self.move_funds, 8),
             (self.correct, 4),
             (self.set_profile, 2),
@@ -121,8 +127,12 @@ class Life:
         return game, mode, bet_minor
 
     def _finish(self, ledger: RoundLedger, ref: str) -> None:
+        """Go on with the round that an account has in play, and with those that it has interrupted."""
         if in_play := ledger.round_in_play(ref):
             ledger.finish_round(in_play[0], installed_game(in_play[1].game))
+        for game in self._games:
+            if round_id := ledger.store.interrupted_round(ref, game.rules.game):
+                ledger.finish_round(round_id, game)
 
     def play(self) -> None:
         """Play a few rounds of an account, after the one that lay open."""
@@ -155,6 +165,8 @@ class Life:
         if in_play := self.ledger.round_in_play(ref):
             asking = installed_game(in_play[1].game)
             self.ledger.resume_round(in_play[0], asking, [self.chance.randrange(3)] if asking.rules.choice_names else None)
+        if round_id := self.ledger.store.interrupted_round(ref, ASKING):
+            self.ledger.finish_round(round_id, game)
         for _ in range(ROUNDS_TO_A_CHOICE):
             if self.ledger.account(ref).balance_minor < game.rules.bet.coins:
                 self.ledger.move_funds(ref, 10**7)
@@ -162,6 +174,44 @@ class Life:
                 self.counts["waiting"] += 1
                 self.die()
                 return
+
+    def interrupt(self) -> None:
+        """Play a round some legs far, have it cut off, and now and then play another game meanwhile; or go on with an older one."""
+        ref = self._account()
+        if self.chance.random() < 0.5:
+            self._finish(self.ledger, ref)
+        game = self.chance.choice(self._games)
+        if self.ledger.round_in_play(ref) or self.ledger.store.interrupted_round(ref, game.rules.game):
+            return
+        mode, bet_minor = "buy" if game.rules.mode("buy") else "base", game.rules.bet.coins
+        self.ledger.move_funds(ref, game.rules.cost_minor(mode, bet_minor))
+        round_id, choices = self.ledger.open_round(ref, game, mode, bet_minor).round_id, []
+        for _ in range(self.chance.randint(0, 6)):
+            played = self.ledger.play_leg(round_id, game, choices or None)
+            if isinstance(played, Played):
+                return
+            if isinstance(played, Waiting) and self.chance.random() < 0.5:
+                choices.append(self.chance.choice(played.offered))
+        if self.chance.random() < 0.8:
+            interrupt_round(self.ledger.store, self.ledger.recorded(round_id), self.chance.choice(CAUSES))
+            self.counts["interrupted"] += 1
+        if self.chance.random() < 0.3:
+            self.die()
+
+    def void(self) -> None:
+        """Void a round in play, for that it cannot go on or by an incident."""
+        if in_play := self.ledger.store.rounds_in_play():
+            round_id = self.chance.choice(in_play)
+            reason: VoidReason = self.chance.choice(("cannot_continue", "malfunction"))
+            report = report_of([round_id]).model_copy(update={"is_recovered": False})
+            incident = record_incident(self.ledger, report, *TWO).incident_id if reason == "malfunction" else ""
+            void_round(self.ledger, round_id, reason, why="it stands still", by=TWO[0], approved_by=TWO[1], incident=incident)
+            self.counts["voided"] += 1
+
+    def move_bonus(self) -> None:
+        """Grant bonus money, or take some back."""
+        ref = self._account()
+        move_bonus(self.ledger.store, ref, self.chance.choice([500, 40, -min(7, self.ledger.store.bonus_minor(ref))]))
 
     def correct(self) -> None:
         """Say what a settled round and a balance should have been, and by an incident why."""
@@ -197,7 +247,7 @@ class Life:
     def forget(self) -> None:
         """Erase the personal data of an account that has no round in play, where another one is left."""
         refs = [ref for (ref,) in rows(self.path, "SELECT account_ref FROM account_names WHERE name LIKE 'player %' ORDER BY name")]
-        if len(refs) > 1 and not self.ledger.round_in_play(refs[0]):
+        if len(refs) > 1 and not any(self.ledger.opening(each).account_ref == refs[0] for each in self.ledger.store.rounds_in_play()):
             self._answer()
             forget_account(self.ledger, refs[0], *TWO)
 
