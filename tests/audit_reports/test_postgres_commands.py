@@ -192,17 +192,23 @@ def test_builds_in_a_database(capfd: Capture, postgres: PostgresServer, tmp_path
 def test_a_game_server_needs_no_more_than_the_page_grants(postgres: PostgresServer, played: Place) -> None:
     """The grants that docs/postgresql-auditor.md lists are enough to play, and do not reach the triggers."""
     from engines.registry import installed_game
+    from ledger.accounts import move_bonus
+    from ledger.interruptions import interrupt_round
 
     database = str(played.ledger).rpartition("/")[2]
     page = (ROOT / "docs" / "postgresql-auditor.md").read_text()
     grants = [line.strip() for line in page.splitlines() if line.startswith("    GRANT ")]
-    assert len(grants) == 6
+    assert len(grants) == 7
     postgres.execute(database, "CREATE ROLE game_server LOGIN PASSWORD 'game-password'", *grants)
     url = postgres.url(database, user="game_server", password="game-password")
     with RoundLedger.open_for_writing(url, played.keys_dir) as writer:
         account_ref = writer.open_account("dora", "EUR")
         writer.move_funds(account_ref, 1000)
         writer.play(account_ref, installed_game(GAME), "base", 200)
+        move_bonus(writer.store, account_ref, 10)
+        opened = writer.open_round(account_ref, installed_game(GAME), "base", 200)
+        interrupt_round(writer.store, opened, "system_restarted")
+        writer.resume_round(opened.round_id, installed_game(GAME))
     for statement in ("ALTER TABLE stored_events DISABLE TRIGGER ALL", "DROP TRIGGER nodes_append_only ON nodes", "DELETE FROM leaves"):
         with pytest.raises(Exception, match=r"permission denied|must be owner"):
             rows(url, statement)
