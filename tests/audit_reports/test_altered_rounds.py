@@ -29,16 +29,19 @@ EVENT_COLUMNS = ("originator_version", "topic", "state")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger of a few rounds, long and short, in one file."""
+    """A ledger of some rounds, long and short, in one file: of 64 leaves, so that there are nodes over each."""
     folder = tmp_path_factory.mktemp("whole")
     game = installed_game("moonlight-princess")
     with RoundLedger.create(folder / "ledger.db") as opened:
         ann = opened.open_account("ann", "EUR")
         opened.move_funds(ann, 10**7)
-        for number in range(10):
+        opened.move_funds(ann, 10**7)
+        for number in range(29):
             opened.play(ann, game, ("base", "buy")[number % 3 // 2], 200, external_ref=f"tx-{number}")
     copy_ledger(folder / "ledger.db", folder / "whole.db")
     shutil.copytree(folder / "ledger.db.keys", folder / "whole.db.keys")
+    with RoundLedger.open_for_reading(folder / "whole.db") as opened:
+        assert opened.store.tree_size() == 64
     return folder / "whole.db"
 
 
@@ -137,7 +140,7 @@ def test_a_row_of_no_round_is_missing_its_record(capfd: Capture, whole: Path, tm
         connection.execute("INSERT INTO rounds (status) VALUES ('settled')")
     done = run(capfd, "verify", "--ledger", copy, "--keys", whole.with_name("whole.db.keys"), "--all", "--json")
     assert done.status == 3
-    assert done.lines[-1]["verdicts"] == {"reproduced": 10, "record_missing": 1}
+    assert done.lines[-1]["verdicts"] == {"reproduced": 29, "record_missing": 1}
 
 
 def test_a_row_leads_to_no_round_that_does_not_carry_the_reference(capfd: Capture, whole: Path, tmp_path: Path) -> None:
