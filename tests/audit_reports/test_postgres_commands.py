@@ -222,7 +222,7 @@ def test_checkpoint_prove_and_anchors(capfd: Capture, postgres: PostgresServer, 
     with new_ledger_at(place) as (opened, account_ref):
         from engines.registry import installed_game
 
-        round_ids = [opened.play(account_ref, installed_game(GAME), "base", 200).round_id for _ in range(3)]
+        round_ids = [opened.play(account_ref, installed_game(GAME), "base", 200).round_id for _ in range(32)]  # a whole block, with nodes
     file, proof, held_key = tmp_path / "kept.checkpoint", tmp_path / "proof.json", tmp_path / "log.vkey"
     signed = run(capfd, "checkpoint", *ledger, *keys, "-o", file, "--json").document
     size = rows(place.ledger, "SELECT count(*) FROM leaves")[0][0]
