@@ -42,11 +42,12 @@ def _stretches(certain_leaves: Any, path: Path, rows: TableRows) -> Iterator[Str
         go_over = partial(certain_leaves.go_over, direct.leaves(), direct.events(), nodes, leaf_end)
         rooms = [certain_leaves.new_room(ROOM_LEAVES, STRETCH_LEAVES) for _ in range(_ROOMS)]
         tasks = [pool.submit(go_over, first * ROOM_LEAVES, room) for first, room in enumerate(rooms)]
-        number, is_going_on = 0, True
-        while is_going_on:
+        number = 0
+        while True:
             room, count = rooms[number % _ROOMS], tasks[number % _ROOMS].result()
-            is_going_on = yield from _stretches_of_room(forms, count, room, certain_leaves.TOPICS)
-            is_going_on = is_going_on and count == ROOM_LEAVES
+            is_right = yield from _stretches_of_room(forms, count, room, certain_leaves.TOPICS)
+            if not is_right or count < ROOM_LEAVES:
+                return
             tasks[number % _ROOMS] = pool.submit(go_over, (number + _ROOMS) * ROOM_LEAVES, room)
             number += 1
 
