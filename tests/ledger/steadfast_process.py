@@ -5,7 +5,7 @@ import threading
 import time
 from pathlib import Path
 
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, LedgerUnwritable
 from ledger.rounds import RoundLedger
 from tests.fake_game import FakeGame
 
@@ -25,6 +25,16 @@ def play_one(ledger: RoundLedger, game: FakeGame, account_ref: str) -> None:
     print("done", opened.round_id, flush=True)
 
 
+def opened(url: str, keys_dir: Path) -> RoundLedger:
+    """Open the ledger for writing, again and again while the disk fails."""
+    while True:
+        try:
+            return RoundLedger.open_for_writing(url, keys_dir)
+        except LedgerUnwritable as error:
+            print("lost", type(error).__name__, flush=True)
+            time.sleep(PAUSE_SECONDS)
+
+
 def main() -> None:
     """Play; a line `open <id>` or `done <id>` stands for a transaction that has returned, `lost <error>` for one that has not."""
     url, keys_dir, account_ref, *count = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
@@ -33,7 +43,7 @@ def main() -> None:
     if not count:
         threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
     game = FakeGame()
-    ledger = RoundLedger.open_for_writing(url, keys_dir)
+    ledger = opened(url, keys_dir)
     print("ready", flush=True)
     while rounds_left and not is_over.is_set():
         try:
