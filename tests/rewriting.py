@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ledger.merkle import append_digest, append_form, append_leaf, leaf_bytes, leaf_hash
+from ledger.merkle import BLOCK_LEAVES, append_digest, append_form, append_leaf, leaf_bytes, leaf_hash
 
 __all__ = ["Append", "Rewriting"]
 
@@ -76,6 +76,7 @@ class Rewriting:
         versions: dict[str, int] = {}
         peaks: list[bytes] = []
         insert = "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?,?,?,?)"
+        whole = len(self.appends) // BLOCK_LEAVES * BLOCK_LEAVES  # nodes are written when a block is whole
         for size, append in enumerate(self.appends):
             first = versions.get(append.stream, 0) + 1
             versions[append.stream] = last = first + len(append.events) - 1
@@ -84,7 +85,7 @@ class Rewriting:
             leaf = leaf_hash(leaf_bytes(append.stream, first, last, append.recorded_at_us, digest))
             connection.execute("INSERT INTO leaves VALUES (?,?,?,?,?,?)", (size, append.stream, first, last, append.recorded_at_us, leaf))
             peaks, nodes = append_leaf(peaks, size, leaf)
-            connection.executemany("INSERT INTO nodes VALUES (?,?,?)", nodes)
+            connection.executemany("INSERT INTO nodes VALUES (?,?,?)", [node for node in nodes if (node[1] + 1) << node[0] <= whole])
         for ref, row in self._accounts.items():
             connection.execute("INSERT INTO accounts VALUES (?,?,?,?,?)", (ref, versions["account/" + ref], *row))
         for epoch, row in self._epochs.items():

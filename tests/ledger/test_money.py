@@ -157,8 +157,8 @@ def test_the_edge_of_a_recorded_integer():
 
 def test_totals_go_beyond_a_recorded_integer():
     """Sums over rounds are exact, whatever their size: each round fits the record, their sum need not."""
-    entry = RoundEntry("r", "a", "g", "1", "base", 1, INTEGER_MAX, INTEGER_MAX - 1, 0, 0, "EUR", 0, 0, 0, 0, "settled", "")
-    assert totals([entry] * 3)["EUR"][1:] == (3 * INTEGER_MAX, 3 * INTEGER_MAX - 3)
+    entry = RoundEntry("r", "a", "g", "1", "base", 1, INTEGER_MAX, INTEGER_MAX - 1, 0, 0, "EUR", 0, 0, 0, 0, "settled", "", 0)
+    assert totals([entry] * 3)["EUR"][1:] == (3 * INTEGER_MAX, 3 * INTEGER_MAX - 3, 0)
     assert money.amount_text(3 * INTEGER_MAX, "EUR") == "270215977642229.73"
 
 
