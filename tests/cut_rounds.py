@@ -21,7 +21,7 @@ from ledger.rounds import RoundLedger
 from replay.verification import Verifier
 from tests.ledger_files import Place
 
-__all__ = ["CUTS", "RULES_OF", "CutRounds", "check_round", "live_cut_rounds", "telling_seed"]
+__all__ = ["CUTS", "RULES_OF", "CutRounds", "check_round", "cut_game", "live_cut_rounds", "telling_seed"]
 
 CUTS = ("interrupt", "drop", "interrupt and drop")
 ROOT = Path(__file__).resolve().parent
@@ -57,18 +57,20 @@ def outcome_of(game: Game, opened: Opened, choices: list[int]) -> tuple[Outcome,
         made.append(offers[-1][0])
 
 
-def telling_seed(ledger: RoundLedger, account_ref: str, game: Game, mode: str, bet_minor: int, *, tries: int = TRIES) -> str:
-    """Return a client seed under which the account's next round has several legs, "" where none of those tried does.
+def telling_seed(
+    ledger: RoundLedger, account_ref: str, game: Game, mode: str, bet_minor: int, *, choice: int = 0, spins_max: int = 10**6
+) -> str:
+    """Return a client seed under which the account's next round has several spins, "" where none of those tried does.
 
-    Of a game that asks, it is a round that asks.
+    Of a game that asks, it is a round that asks, and with this choice has so many spins at most.
     """
-    mark = "choice_offered/1" if game.rules.choice_names else "spin_started/1"
     shown = ledger.commitment(account_ref)
     seed = ledger.seed_of(shown.epoch)
-    for number in range(tries):
+    for number in range(TRIES):
         key = round_key(seed, game.rules.game, str(number), shown.next_nonce)
-        outcome = game.play(key, mode, bet_minor, dict(game.rules.first_state), [])
-        if sum(event.topic == mark for event in outcome.events) >= (1 if game.rules.choice_names else 2):
+        outcome = game.play(key, mode, bet_minor, dict(game.rules.first_state), [choice] if game.rules.choice_names else [])
+        topics = [event.topic for event in outcome.events]
+        if 2 <= topics.count("spin_started/1") <= spins_max and ("choice_offered/1" in topics) == bool(game.rules.choice_names):
             return str(number)
     return ""
 
@@ -176,7 +178,9 @@ def live_cut_rounds(place: Place, name: str, count: int, seed: int) -> tuple[Cou
     for number in range(count):
         for mode in game.rules.modes:
             bet_minor = game.rules.bet.coins * min(10, game.rules.bet.coin_minor_max)
-            choices = [chance.randrange(len(game.rules.choice_names)) for _ in range(chance.randint(0, 1))] if game.rules.choice_names else []
+            choices = (
+                [chance.randrange(len(game.rules.choice_names)) for _ in range(chance.randint(0, 1))] if game.rules.choice_names else []
+            )
             client_seed = telling_seed(rounds.ledger, rounds.ref, game, mode.name, bet_minor)
             if number % 2:
                 place_cut, cut = chance.randrange(12), chance.choice(CUTS)
