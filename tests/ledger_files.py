@@ -152,62 +152,80 @@ def _tree_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes
         for level in range(1, len(hashes).bit_length())
         for index in range(len(hashes) >> level)
     }
-    # Nodes are written when 64 leaves are complete; a ledger that is older has some behind them as well.
-    stored = {(level, index) for level, index in complete if index + 1 << level <= len(hashes) // 64 * 64}
-    return faults if stored <= nodes.keys() and nodes.items() <= complete.items() else [*faults, "nodes"]
-
-
-ENDS = {"round_settled": "settled", "round_voided": "voided"}
-LEG_ENDS = ("round_opened", "spin_ended", "feature_ended", "choice_offered", "round_interrupted", "round_resumed")
-
-
-def _standing(kinds: list[str]) -> str:
-    """How a round stands by the kinds of its events, read once more and another way than the ledger does."""
-    for kind in kinds:
-        if kind in ENDS:
-            return ENDS[kind]
-    if [kind for kind in kinds if kind in ("round_interrupted", "round_resumed")][-1:] == ["round_interrupted"]:
-        return "interrupted"
-    return "waiting" if [kind for kind in kinds if kind in ("choice_offered", "choice_made")][-1:] == ["choice_offered"] else "open"
+    return faults if nodes == complete else [*faults, "nodes"]
 
 
 def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
-    balances: dict[str, int] = {}
-    in_play: dict[str, str] = {}
-    blocked: set[tuple[str, str, str]] = set()
-    statuses: dict[str, tuple[str, int]] = {}
-    nonces: dict[int, int] = {}
+    kept = _Kept()
     for stream, events in streams.items():
         bodies = [json.loads(state) for _, _, state in events]
         if stream.startswith("account/"):
-            ref = bodies[0]["account_ref"]
-            moved = sum(body["amount_minor"] for body in bodies if body["kind"] == "funds_moved")
-            balances[ref] = balances.get(ref, 0) + moved
-        if stream.startswith("round/"):
-            round_id, opened, kinds = stream.removeprefix("round/"), bodies[0], [body["kind"] for body in bodies]
-            ref, standing = opened["account_ref"], _standing(kinds)
-            nonces[opened["epoch"]] = nonces.get(opened["epoch"], 0) + 1
-            paid = sum(body.get("total_win_minor", 0) for body in bodies if body["kind"] == "round_settled")
-            paid += sum(body["refund_minor"] for body in bodies if body["kind"] == "round_voided")
-            balances[ref] = balances.get(ref, 0) - opened["cost_minor"] + opened["bonus_minor"] + paid
-            statuses[round_id] = (standing, len(events))
-            stops = [body for body in bodies if body["kind"] == "round_interrupted"]
-            if standing == "interrupted" and stops[-1]["blocks"] == "own_game":
-                blocked.add((ref, opened["game"], round_id))
-            elif standing not in ENDS.values():
-                in_play[ref] = round_id
-            if standing not in ENDS.values() and kinds[-1] not in LEG_ENDS:
-                return [f"{stream} is there in part"]
+            kept.take_account(bodies)
+        if stream.startswith("round/") and not kept.take_round(stream.removeprefix("round/"), bodies):
+            return [f"{stream} is there in part"]
     faults = []
     for ref, balance, slot in rows(path, "SELECT account_ref, balance_minor, round_in_play FROM accounts"):
-        if (balance, slot) != (balances[ref], in_play.get(ref, "")):
+        if (balance, slot) != (kept.balances[ref], kept.in_play.get(ref, "")):
             faults.append(f"account {ref}")
-    if statuses != {
+    if kept.statuses != {
         round_id: (status, version) for round_id, status, version in rows(path, "SELECT round_id, status, version FROM rounds")
     }:
         faults.append("table of rounds")
-    if blocked and blocked != set(rows(path, "SELECT account_ref, game, round_id FROM interrupted_rounds")):
-        faults.append("table of interrupted rounds")
-    if any(nonce != nonces.get(epoch, 0) for epoch, nonce in rows(path, "SELECT epoch, next_nonce FROM epochs")):
+    if any(nonce != kept.nonces.get(epoch, 0) for epoch, nonce in rows(path, "SELECT epoch, next_nonce FROM epochs")):
         faults.append("nonces")
+    for table, wanted in (("interrupted_rounds", kept.blocking), ("bonuses", kept.bonuses)):
+        if _later_rows(path, table) != sorted(wanted):
+            faults.append(f"table of {table}")
     return faults
+
+
+def _later_rows(path: Path | str, table: str) -> list[tuple[Any, ...]]:
+    tables = "SELECT tablename FROM pg_tables" if isinstance(path, str) else "SELECT name FROM sqlite_master"
+    return sorted(rows(path, f"SELECT * FROM {table}")) if (table,) in rows(path, tables) else []
+
+
+class _Kept:
+    """What the tables must hold, by a second reading of the events."""
+
+    def __init__(self) -> None:
+        self.balances: dict[str, int] = {}
+        self.in_play: dict[str, str] = {}
+        self.statuses: dict[str, tuple[str, int]] = {}
+        self.nonces: dict[int, int] = {}
+        self.blocking: list[tuple[str, str, str]] = []
+        self._bonus: dict[str, int] = {}
+
+    @property
+    def bonuses(self) -> list[tuple[str, int]]:
+        """The rows of bonus money."""
+        return list(self._bonus.items())
+
+    def take_account(self, bodies: list[dict[str, Any]]) -> None:
+        """Take the events of an account."""
+        ref = bodies[0]["account_ref"]
+        moved = [body for body in bodies[1:] if "amount_minor" in body]
+        self.balances[ref] = self.balances.get(ref, 0) + sum(body["amount_minor"] for body in moved if body["kind"] != "bonus_moved")
+        for body in moved:
+            if body["kind"] == "bonus_moved":
+                self._bonus[ref] = self._bonus.get(ref, 0) + body["amount_minor"]
+
+    def take_round(self, round_id: str, bodies: list[dict[str, Any]]) -> bool:
+        """Take the events of a round, and return whether it is there whole, up to the end of a leg."""
+        opened, told = bodies[0], [body for body in bodies if body["kind"] != "correction_recorded"]
+        last, ref, game = told[-1], opened["account_ref"], opened["game"]
+        self.nonces[opened["epoch"]] = self.nonces.get(opened["epoch"], 0) + 1
+        paid = last.get("total_win_minor", 0) if last["kind"] == "round_settled" else last.get("refund_minor", 0)
+        self.balances[ref] = self.balances.get(ref, 0) - opened["cost_minor"] + opened["bonus_minor"] + paid
+        bonus_paid = opened["bonus_minor"] - last.get("refund_bonus_minor", 0)
+        if bonus_paid or ref in self._bonus:
+            self._bonus[ref] = self._bonus.get(ref, 0) - bonus_paid
+        asked = [body["kind"] for body in told if body["kind"] in ("choice_offered", "choice_made")]
+        going = "waiting" if asked[-1:] == ["choice_offered"] else "open"
+        status = {"round_settled": "settled", "round_voided": "voided", "round_interrupted": "interrupted"}.get(last["kind"], going)
+        self.statuses[round_id] = (status, len(bodies))
+        if status == "interrupted" and last["blocks"] == "own_game":
+            self.blocking.append((ref, game, round_id))
+        elif status in ("open", "waiting", "interrupted"):
+            self.in_play[ref] = round_id
+        leg_ends = ("spin_ended", "feature_ended", "choice_offered", "round_opened", "round_interrupted", "round_resumed")
+        return status in ("settled", "voided") or last["kind"] in leg_ends
