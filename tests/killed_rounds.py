@@ -38,7 +38,7 @@ def _kill_at(ledger: RoundLedger, number: int, point: str) -> None:
         if is_last and point == POINTS[0]:
             _die()
         if is_last and point == POINTS[1]:
-            store._tree_end.append = lambda *_: _die()  # type: ignore[method-assign]
+            store._write_leaf = lambda *_: _die()  # type: ignore[method-assign]
         append(cursor, stream, *rest)
         if is_last:
             _die()
