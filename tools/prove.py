@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.proofs.attacks import prove_attacks  # noqa: E402
+from tools.proofs.cuts import prove_cuts  # noqa: E402
 from tools.proofs.growth import prove_growth  # noqa: E402
 from tools.proofs.kernels import prove_bounds, prove_planted, prove_speeds  # noqa: E402
 from tools.proofs.load import prove_load  # noqa: E402
@@ -43,6 +44,8 @@ COUNTS: dict[str, tuple[int | str, int | str]] = {  # that fit a continuous buil
     "lives": (10, 200),
     "instances": (8, 200),
     "attack_rounds": (500, 5_000),
+    "cut_rounds": (2, 60),
+    "killed_rounds": (0, 2),
     "load_processes": (4, 16),
     "load_accounts": (8, 50),
     "load_seconds": (5, 30),
@@ -58,6 +61,7 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "properties": prove_properties,
     "kills": prove_kills,
     "faults": prove_faults,
+    "cuts": prove_cuts,
     "load": prove_load,
     "growth": prove_growth,
     "attacks": prove_attacks,
@@ -80,6 +84,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="kills of a writer (20; full 300)")
     parser.add_argument("--faults", help="failing writes and flushes of each fault test (6; full `each` of them)")
     parser.add_argument("--postgres-kills", type=int, help="kills of servers, sessions and writers on PostgreSQL (10; full 300)")
+    parser.add_argument("--cut-rounds", type=int, help="rounds of each game and mode, cut off at each leg boundary (2; full 60)")
+    parser.add_argument("--killed-rounds", type=int, help="rounds of each game, killed within each append (0; full 2)")
     parser.add_argument("--load-processes", type=int, help="processes that play at once (4; full 16)")
     parser.add_argument("--load-accounts", type=int, help="accounts that they play on (8; full 50)")
     parser.add_argument("--load-seconds", type=float, help="how long they play (5; full 30)")
