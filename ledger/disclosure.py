@@ -13,7 +13,7 @@ from engines.rng import round_key, round_key_commitment
 from ledger.codec import event_bytes, parse_event
 from ledger.epochs import close_epochs
 from ledger.errors import EpochUnknown, KeyMismatch, LedgerError, RoundUnknown
-from ledger.lifecycle_events import EpochCommitted, RoundOpened, RoundSettled, SeedRevealed
+from ledger.lifecycle_events import EpochCommitted, RoundOpened, RoundSettled, RoundVoided, SeedRevealed
 from ledger.references import now_us
 from ledger.rounds import RoundLedger
 from ledger.store import EPOCH_STREAM, ROUND_STREAM
@@ -141,7 +141,7 @@ def reveal_seed(ledger: RoundLedger, epoch: int, in_play: Mapping[int, list[str]
 
 
 def release_key(ledger: RoundLedger, round_id: str) -> ReleasedKey:
-    """Return the key of a settled round for an auditor, never a seed.
+    """Return the key of a round that is over, settled or void, for an auditor, never a seed.
 
     Raises RoundUnknown, RoundNotSettled, EpochUnknown, KeyMismatch, LedgerReadOnly.
     """
@@ -149,7 +149,7 @@ def release_key(ledger: RoundLedger, round_id: str) -> ReleasedKey:
     opened = events[0] if events else None
     if not isinstance(opened, RoundOpened):
         raise RoundUnknown(round_id, "it has no opening")
-    if not any(isinstance(event, RoundSettled) for event in events):
+    if not any(isinstance(event, RoundSettled | RoundVoided) for event in events):
         raise RoundNotSettled(round_id)
     key = round_key(ledger.seed_of(opened.epoch), opened.game, opened.client_seed, opened.nonce)
     if round_key_commitment(key) != opened.round_key_commitment:

@@ -1,5 +1,7 @@
 """Held funds: what the rounds in play of a ledger have cost, and what comes next for each (GLI-19, 2.9.2(i) and 4.16.2)."""
 
+# ruff: noqa: N818 - as in errors.py
+
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,7 +24,7 @@ class CompletionRefused(LedgerError):
     exit_status = 2
 
     def __init__(self, held: "HeldRound") -> None:
-        super().__init__(held.round_id, held.profile, held.due)
+        super().__init__(held)
         self.held = held
 
     def __str__(self) -> str:

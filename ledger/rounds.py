@@ -272,23 +272,23 @@ class RoundLedger(Application[str]):
             if settled is not None:
                 check_choices(opened, choices)
                 return Played(opened.round_id, opened.event, settled, True)
-            check_game(opened, game)
         terms_again = {"session_ref": opened.event.session_ref, "channel": opened.event.channel}
-        if opened.later:
+        if opened.is_repeat:
             return self.finish_round(opened.round_id, game, choices, **terms_again)._replace(is_repeat=True)
         return self._play_opened(opened, game, choices, **terms_again)
 
     def play_to_choice(self, account_ref: str, game: Game, mode: str, bet_minor: int, **terms: Unpack[BetTerms]) -> Played | Waiting:
         """Open and play a round, and leave it where it asks for a choice: it waits until `finish_round` or `resume_round`.
 
-        Raises as `play`; under an idempotency key that is there already, the round as it is.
+        Raises as `play`; under an idempotency key that is there already, the round as it is, gone on with where it was interrupted.
         """
         opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
         if opened.is_repeat:
             settled = self._settled(opened)
             if settled is not None:
                 return Played(opened.round_id, opened.event, settled, True)
-            check_game(opened, game)
+            terms_again = {"session_ref": opened.event.session_ref, "channel": opened.event.channel}
+            opened = replace(self._going_on(opened.round_id, game, **terms_again), is_repeat=True)
         outcome, chosen = play_out(game, opened, None, is_left=True)
         if not outcome.wants_choice:
             return Played(opened.round_id, opened.event, self.settle_round(opened, outcome, chosen), opened.is_repeat)

@@ -177,12 +177,13 @@ class TableRows:
         return int(self._value(self._version_last, stream))
 
     def settled_version(self, stream: str, leaf_index: int) -> int:
-        """Return the version that the stream of a round settled before a leaf has come to there, 0 where none was."""
+        """Return the version that the stream of a round that was over before a leaf has come to there, 0 where none was."""
         if "\0" in stream:  # which no ledger holds, and not every database takes
             return 0
         select = (
             f"SELECT {self._leaf_last} FROM leaves WHERE stream = ? AND leaf_index < ? AND EXISTS (SELECT 1 FROM stored_events WHERE "
-            "originator_id = stream AND originator_version <= version_last AND topic = 'round_settled/1') ORDER BY leaf_index DESC LIMIT 1"
+            "originator_id = stream AND originator_version <= version_last AND topic IN ('round_settled/1', 'round_voided/1')) "
+            "ORDER BY leaf_index DESC LIMIT 1"
         )
         return int(self._value(select, stream, leaf_index) or 0)
 
