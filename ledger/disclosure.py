@@ -141,7 +141,7 @@ def reveal_seed(ledger: RoundLedger, epoch: int, in_play: Mapping[int, list[str]
 
 
 def release_key(ledger: RoundLedger, round_id: str) -> ReleasedKey:
-    """Return the key of a settled round for an auditor, never a seed.
+    """Return the key of a round that is over, settled or void, for an auditor, never a seed.
 
     Raises RoundUnknown, RoundNotSettled, EpochUnknown, KeyMismatch, LedgerReadOnly.
     """

@@ -24,7 +24,7 @@ class CompletionRefused(LedgerError):
     exit_status = 2
 
     def __init__(self, held: "HeldRound") -> None:
-        super().__init__(held.round_id, held.profile, held.due)
+        super().__init__(held)
         self.held = held
 
     def __str__(self) -> str:

@@ -273,10 +273,9 @@ class RoundLedger(Application[str]):
             if settled is not None:
                 check_choices(opened, choices)
                 return Played(opened.round_id, opened.event, settled, True)
-            check_game(opened, game)
         terms_again = {"session_ref": opened.event.session_ref, "channel": opened.event.channel}
         try:
-            if opened.later:
+            if opened.is_repeat:
                 return self.finish_round(opened.round_id, game, choices, **terms_again)._replace(is_repeat=True)
             return self._play_opened(opened, game, choices, **terms_again)
         except (RoundNotOpen, VersionConflict):
@@ -287,15 +286,21 @@ class RoundLedger(Application[str]):
     def play_to_choice(self, account_ref: str, game: Game, mode: str, bet_minor: int, **terms: Unpack[BetTerms]) -> Played | Waiting:
         """Open and play a round, and leave it where it asks for a choice: it waits until `finish_round` or `resume_round`.
 
-        Raises as `play`; under an idempotency key that is there already, the round as it is, and as somebody else has left or
-        settled it where the same call is made twice at once.
+        Raises as `play`; under an idempotency key that is there already, the round as it is, gone on with where it was interrupted,
+        and as somebody else has left or settled it where the same call is made twice at once.
         """
         opened = self.open_round(account_ref, game, mode, bet_minor, **terms)
         if opened.is_repeat:
             settled = self._settled(opened)
             if settled is not None:
                 return Played(opened.round_id, opened.event, settled, True)
-            check_game(opened, game)
+            terms_again = {"session_ref": opened.event.session_ref, "channel": opened.event.channel}
+            try:
+                opened = replace(self._going_on(opened.round_id, game, **terms_again), is_repeat=True)
+            except RoundNotOpen:
+                if (played := self._settled_by_another(opened.round_id, None)) is None:
+                    raise
+                return played
         outcome, chosen = play_out(game, opened, None, is_left=True)
         try:
             if not outcome.wants_choice:

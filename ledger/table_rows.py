@@ -180,7 +180,7 @@ class TableRows:
         return int(self._value(self._version_last, stream))
 
     def settled_version(self, stream: str, leaf_index: int) -> int:
-        """Return the version that the stream of a round settled or voided before a leaf has come to there, 0 where none was."""
+        """Return the version that the stream of a round that was over before a leaf has come to there, 0 where none was."""
         if "\0" in stream:  # which no ledger holds, and not every database takes
             return 0
         select = (

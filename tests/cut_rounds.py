@@ -122,6 +122,12 @@ class CutRounds:
         assert account is not None
         return account.balance_minor
 
+    def slot(self) -> str:
+        """Return the round that takes the account's slot."""
+        account = self.ledger.store.account(self.ref)
+        assert account is not None
+        return account.round_in_play
+
     def cut(self, round_id: str, cut: str) -> None:
         """Cut a round off where it is; its cost stays held, and nothing else of it is paid or known."""
         if "interrupt" in cut:
@@ -155,6 +161,7 @@ class CutRounds:
             found = self.ledger.play_leg(round_id, self.game, made[:offers])
             if isinstance(found, Played):
                 break
+            assert self.slot() == round_id
             if isinstance(found, Waiting):
                 offers += 1
                 made += [found.offered[-1]] if offers > len(made) else []
