@@ -157,27 +157,61 @@ def _tree_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes
     return faults if stored <= nodes.keys() and nodes.items() <= complete.items() else [*faults, "nodes"]
 
 
+def _stands(bodies: Sequence[dict[str, Any]]) -> str:
+    """Return what the row of a round must say of how it stands."""
+    stands, is_asked = "open", False
+    for body in bodies:
+        kind = body["kind"]
+        is_asked = kind == "choice_offered" or (is_asked and kind != "choice_made")
+        if kind in ("round_interrupted", "round_settled", "round_voided"):
+            stands = kind.removeprefix("round_")
+        elif stands in ("open", "waiting") or kind == "round_resumed":
+            stands = "waiting" if is_asked else "open"
+    return stands
+
+
+def _later_rows(path: Path | str, statement: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a table that an old ledger has not."""
+    try:
+        return rows(path, statement)
+    except Exception as error:
+        if "no such table" in str(error) or "does not exist" in str(error):
+            return []
+        raise
+
+
 def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, bytes]]]) -> list[str]:
     balances: dict[str, int] = {}
+    bonuses: dict[str, int] = {}
     in_play: dict[str, str] = {}
+    blocking: set[tuple[str, str, str]] = set()
     statuses: dict[str, tuple[str, int]] = {}
     nonces: dict[int, int] = {}
     for stream, events in streams.items():
         bodies = [json.loads(state) for _, _, state in events]
         if stream.startswith("account/"):
             ref = bodies[0]["account_ref"]
-            balances[ref] = balances.get(ref, 0) + sum(body.get("amount_minor", 0) for body in bodies[1:])
+            for body in bodies[1:]:
+                purse = bonuses if body["kind"] == "bonus_moved" else balances
+                purse[ref] = purse.get(ref, 0) + body.get("amount_minor", 0)
+            balances.setdefault(ref, 0)
         if stream.startswith("round/"):
-            opened, last = bodies[0], [body for body in bodies if body["kind"] != "correction_recorded"][-1]
+            opened, round_id, stands = bodies[0], stream.removeprefix("round/"), _stands(bodies)
+            ref, bonus = opened["account_ref"], opened.get("bonus_minor", 0)
             nonces[opened["epoch"]] = nonces.get(opened["epoch"], 0) + 1
-            is_settled = last["kind"] == "round_settled"
-            win = last["total_win_minor"] if is_settled else 0
-            balances[opened["account_ref"]] = balances.get(opened["account_ref"], 0) - opened["cost_minor"] + win
-            is_waiting = last["kind"] == "choice_offered"
-            statuses[stream.removeprefix("round/")] = ("settled" if is_settled else "waiting" if is_waiting else "open", len(events))
-            if not is_settled:
-                in_play[opened["account_ref"]] = stream.removeprefix("round/")
-            if not is_settled and not is_waiting and len(events) > 1:
+            paid = sum(body["total_win_minor"] for body in bodies if body["kind"] == "round_settled")
+            paid += sum(body["refund_minor"] for body in bodies if body["kind"] == "round_voided")
+            balances[ref] = balances.get(ref, 0) - opened["cost_minor"] + bonus + paid
+            back = sum(body["refund_bonus_minor"] for body in bodies if body["kind"] == "round_voided")
+            if bonus or back:
+                bonuses[ref] = bonuses.get(ref, 0) - bonus + back
+            statuses[round_id] = (stands, len(events))
+            if stands == "interrupted" and [body for body in bodies if body["kind"] == "round_interrupted"][-1]["blocks"] == "own_game":
+                blocking.add((ref, opened["game"], round_id))
+            elif stands not in ("settled", "voided"):
+                in_play[ref] = round_id
+            spins = [body["kind"] for body in bodies if body["kind"] in ("spin_started", "spin_ended")]
+            if stands == "open" and len(events) > 1 and spins[-1:] != ["spin_ended"] and bodies[-1]["kind"] != "round_resumed":
                 return [f"{stream} is there in part"]
     faults = []
     for ref, balance, slot in rows(path, "SELECT account_ref, balance_minor, round_in_play FROM accounts"):
@@ -189,4 +223,8 @@ def _table_faults(path: Path | str, streams: dict[str, list[tuple[int, str, byte
         faults.append("table of rounds")
     if any(nonce != nonces.get(epoch, 0) for epoch, nonce in rows(path, "SELECT epoch, next_nonce FROM epochs")):
         faults.append("nonces")
+    if blocking != set(_later_rows(path, "SELECT account_ref, game, round_id FROM interrupted_rounds")):
+        faults.append("interrupted rounds")
+    if bonuses != dict(_later_rows(path, "SELECT account_ref, bonus_minor FROM bonuses")):
+        faults.append("bonus money")
     return faults
