@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 from tests.contracts.alterations_contract import AlterationsContract
 from tests.contracts.choices_contract import ChoicesContract
 from tests.contracts.disputes_contract import DisputesContract
+from tests.contracts.interruptions_contract import InterruptionsContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract
 from tests.ledger_files import Place, altered, game, new_ledger_at, play_some, rows, whole_ledger_faults
@@ -36,6 +37,10 @@ def new_place(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 
 class TestPostgresChoices(ChoicesContract):
     """The contract of choices and states, on PostgreSQL."""
+
+
+class TestPostgresInterruptions(InterruptionsContract):
+    """The contract of interruptions and voids, on PostgreSQL."""
 
 
 class TestPostgresRounds(RoundsContract):

@@ -32,6 +32,7 @@ from ledger.sqlite import LOG_PAGES
 from ledger.sqlite_schema import ledger_uri
 from ledger.store import EventRow
 from tests.contracts.choices_contract import ChoicesContract
+from tests.contracts.interruptions_contract import InterruptionsContract
 from tests.contracts.rounds_contract import RoundsContract
 from tests.contracts.store_contract import StoreContract, opened_event
 from tests.ledger_files import Place, altered, game, new_ledger, play_some, whole_ledger_faults
@@ -251,6 +252,10 @@ def new_place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
 
 class TestSQLiteChoices(ChoicesContract):
     """The contract of choices and states, on SQLite."""
+
+
+class TestSQLiteInterruptions(InterruptionsContract):
+    """The contract of interruptions and voids, on SQLite."""
 
 
 class TestSQLiteRounds(RoundsContract):
