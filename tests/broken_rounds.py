@@ -134,7 +134,9 @@ def differences(ledger: RoundLedger, round_id: str, kind: Kind, *, by_system: bo
         starts = {each.version_first for each in appends}
         pairs["starts of legs"] = (True, firsts <= starts | {version + 1 for version in starts})  # a choice may stand before it
         pairs["number of legs"] = (len(firsts), len(appends) - 1 - sum(body["kind"] in OWN_KINDS[2:4] for body in bodies))
-    return [f"{name} of {round_id}, {kind}: want {str(want)[:200]}, got {str(got)[:200]}" for name, (want, got) in pairs.items() if want != got]
+    return [
+        f"{name} of {round_id}, {kind}: want {str(want)[:200]}, got {str(got)[:200]}" for name, (want, got) in pairs.items() if want != got
+    ]
 
 
 def _game_rows(rows: Sequence[Any]) -> list[Any]:
@@ -170,7 +172,9 @@ def live(writer: Writer, round_id: str, kind: Kind, way: str, chance: random.Ran
     while True:
         told["boundaries"] += 1
         does = ("interrupt", "drop") if way == "both" else {"interrupted": ("interrupt",), "dropped": ("drop",)}.get(way)
-        for act in does if does is not None else chance.choice([(), ("interrupt",), ("drop",), ("interrupt", "drop"), ("drop", "interrupt")]):
+        for act in (
+            does if does is not None else chance.choice([(), ("interrupt",), ("drop",), ("interrupt", "drop"), ("drop", "interrupt")])
+        ):
             told[f"{act}s" if act == "interrupt" else "drops"] += 1
             if act == "interrupt":
                 interrupt_round(writer.ledger.store, writer.ledger.recorded(round_id), chance.choice(CAUSES))

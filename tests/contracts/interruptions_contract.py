@@ -339,12 +339,16 @@ class InterruptionsContract:
             assert faults(place) == [], (change, undo)
 
     def test_events_out_of_order_are_found(self, new_place):
-        """What happens to a round in a standing that it cannot have, or with money that is not there, is one fault of its own."""
+        """What happens to a round in a standing that it cannot have, or with money that is not there, is one fault of its own.
+
+        With it come an append behind an end, which only a correction may be, and an amount that goes by bonus money that is not there.
+        """
         for name, alter in _OUT_OF_ORDER.items():
             place = new_place()
             with new_ledger_at(place) as (ledger, ref):
                 code = alter(place, ledger, ref)
-            assert codes(place) == [code], name
+            beside = ["leaf_versions"] if "over" in name else ["balance"] if code == "bonus" else []
+            assert sorted(codes(place)) == sorted([code, *beside]), name
 
     def test_an_old_ledger_gets_its_tables_when_they_are_needed(self, new_place):
         """A ledger from before interruptions and bonus money is read, played on and checked; each table comes with its first row."""
@@ -376,14 +380,9 @@ def _second_leg(events: list[EventBytes]) -> list[EventBytes]:
     return list(events[starts[1] : starts[2]])
 
 
-def _moved(place: Any, ledger: RoundLedger, round_id: str, version: int) -> None:
-    """Have the row of a round name a version."""
-    altered(place.ledger, f"UPDATE rounds SET version = {version} WHERE round_id = '{round_id}'")
-
-
-def _interruption(blocks: str = "own_game") -> EventBytes:
+def _interruption() -> EventBytes:
     moments = {"acked_at_us": 0, "broke_at_us": 1, "interrupted_at_us": 1}
-    return event_bytes(RoundInterrupted(cause="other", acked_index=-1, blocks=blocks, held_minor=4000, won_minor=0, **moments))
+    return event_bytes(RoundInterrupted(cause="other", acked_index=-1, blocks="own_game", held_minor=4000, won_minor=0, **moments))
 
 
 def _resumption() -> EventBytes:
@@ -396,13 +395,6 @@ def _void(balance_minor: int, refund_minor: int = 0) -> EventBytes:
     return event_bytes(RoundVoided(**terms, **hashes, balance_after_minor=balance_minor, voided_at_us=1))
 
 
-def _add(ledger: RoundLedger, stream: str, *events: EventBytes) -> int:
-    version = len(ledger.store.stream_events(stream))
-    for number, event in enumerate(events, start=1):
-        ledger.store.append_events(stream, version + number, [event])
-    return version + len(events)
-
-
 def _added(event_of: Callable[[RoundLedger, str], EventBytes], code: str, *, is_settled: bool = False, is_interrupted: bool = False) -> Any:
     """Return a function that adds an event to a round and has the row of the round follow."""
 
@@ -411,8 +403,10 @@ def _added(event_of: Callable[[RoundLedger, str], EventBytes], code: str, *, is_
             round_id = ledger.play(ref, princess(), "base", 40).round_id
         else:
             round_id = (interrupted if is_interrupted else opened_leg)(ledger, ref).round_id
-        version = _add(ledger, f"round/{round_id}", event_of(ledger, ref))
-        _moved(place, ledger, round_id, version)
+        version = len(ledger.round_events(round_id)) + 1
+        ledger.store.append_events(f"round/{round_id}", version, [event_of(ledger, ref)])
+        if not is_settled:
+            altered(place.ledger, f"UPDATE rounds SET version = {version} WHERE round_id = '{round_id}'")
         return code
 
     return alter
@@ -444,7 +438,9 @@ def _resumed_though_another_is_in_play(place: Any, ledger: RoundLedger, ref: str
 def _voided_with_another_balance(place: Any, ledger: RoundLedger, ref: str) -> str:
     opened = opened_leg(ledger, ref)
     balance = ledger.account(ref).balance_minor
-    ledger.store.void_round(opened.round_id, 1 + len(opened.later), Refund(4000, 0), lambda after, now: _void(balance + 3999, 4000), texts=())
+    ledger.store.void_round(
+        opened.round_id, 1 + len(opened.later), Refund(4000, 0), lambda after, now: _void(balance + 3999, 4000), texts=()
+    )
     altered(place.ledger, f"UPDATE accounts SET balance_minor = {balance + 3999} WHERE account_ref = '{ref}'")
     return "balance"
 
