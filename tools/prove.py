@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from tools.proofs.attacks import prove_attacks  # noqa: E402
 from tools.proofs.growth import prove_growth  # noqa: E402
 from tools.proofs.kernels import prove_bounds, prove_planted, prove_speeds  # noqa: E402
+from tools.proofs.lives import prove_lives  # noqa: E402
 from tools.proofs.load import prove_load  # noqa: E402
 from tools.proofs.proof import ProofError  # noqa: E402
 from tools.proofs.returns import prove_simulated  # noqa: E402
@@ -41,6 +42,8 @@ COUNTS: dict[str, tuple[int | str, int | str]] = {  # that fit a continuous buil
     "faults": ("6", "each"),
     "postgres_kills": (10, 300),
     "lives": (10, 200),
+    "broken_rounds": (2, 200),
+    "broken_kills": (10, 0),
     "instances": (8, 200),
     "attack_rounds": (500, 5_000),
     "load_processes": (4, 16),
@@ -58,6 +61,7 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "properties": prove_properties,
     "kills": prove_kills,
     "faults": prove_faults,
+    "lives": prove_lives,
     "load": prove_load,
     "growth": prove_growth,
     "attacks": prove_attacks,
@@ -85,6 +89,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--load-seconds", type=float, help="how long they play (5; full 30)")
     parser.add_argument("--lives", type=int, help="ledgers grown at random (10; full 200)")
     parser.add_argument("--first-life", type=int, default=0, help="seed of the first of them")
+    parser.add_argument("--broken-rounds", type=int, help="rounds of each game, mode and choice broken off at each leg (2; full 200)")
+    parser.add_argument("--broken-kills", type=int, help="appends of a round killed in, of each game (10; full 0: each, at each moment)")
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
     parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
     parser.add_argument("--planted-rounds", type=int, default=200, help="rounds of each planted fault at most (200)")

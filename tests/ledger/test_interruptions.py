@@ -13,6 +13,12 @@ from typing import Any
 import pytest
 
 from ledger.address import ledger_place
+from ledger.bets import Leg, Played, Waiting
+from ledger.held import CompletionRefused, complete_round
+from ledger.interruptions import interrupt_round, resume_interrupted
+from ledger.profile import shipped_profile
+from ledger.profile_setting import set_profile
+from ledger.references import now_us
 from tests.broken_rounds import KINDS, WAYS, Kind, Writer, dealt_seeds, differences, kind_game, live, open_one
 from tests.conftest import ROOT
 from tests.ledger.dying_process import MOMENTS
@@ -171,5 +177,69 @@ def test_a_writer_killed_within_an_append_loses_nothing_and_changes_nothing(dyin
             is_enough = KILLS and told["killed"] >= (KILLS if is_opened else KILLS // 4)
             if how == "ended" or is_enough:
                 break
-    record(f"kills of {name}", told)
+    record(f"kills of {name} in {'a database' if isinstance(place.ledger, str) else 'a file'}", told)
     assert told["left"]
+
+
+HOURS_24_US = 24 * 3_600_000_000
+
+
+def cut_off_completion(writer: Writer, round_id: str) -> None:
+    """Have the system go on with a round that has stood still for long enough, and die before its first leg is recorded."""
+    store = writer.ledger.store
+    stopped = store.stream_appends(f"round/{round_id}")[-1].recorded_at_us
+    interrupt_round(store, writer.ledger.recorded(round_id), "other", broke_at_us=stopped)
+    resume_interrupted(store, writer.ledger.recorded(round_id), "system", channel="system")
+    clock = store.clock
+    writer.drop()
+    writer.ledger.store.clock = clock
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["whole", "cut off"])
+def test_a_round_that_the_system_completes_is_the_round_in_one_go(new_place, is_cut):
+    """Left at any leg, it ends as played with the first of each choice, also where the system itself was cut off on the way."""
+    place, clock = new_place(), [now_us()]
+    with new_ledger_at(place) as (ledger, ref):
+        set_profile(ledger.store, shipped_profile("complete-24-hours"), "Ann", "Bob")
+    writer, completed = Writer(place), 0
+    writer.ledger.store.clock = lambda: clock[0]
+    for number, kind in enumerate(kind for kind in INSTALLED if set(kind.choices) <= {0}):
+        round_id, game = open_one(writer.ledger, ref, kind, is_rare=True).round_id, kind_game(kind.game)
+        is_over = any(isinstance(writer.ledger.play_leg(round_id, game), Played) for _ in range(number))
+        if is_over:
+            continue
+        with pytest.raises(CompletionRefused):
+            complete_round(writer.ledger, round_id, game)
+        clock[0] += HOURS_24_US
+        if is_cut:
+            cut_off_completion(writer, round_id)
+            with pytest.raises(CompletionRefused):
+                complete_round(writer.ledger, round_id, game)
+            clock[0] += HOURS_24_US
+        complete_round(writer.ledger, round_id, game)
+        assert differences(writer.ledger, round_id, kind, by_system=True) == []
+        completed += 1
+    writer.ledger.close()
+    assert completed >= 3
+    assert everything_wrong(place.ledger, place.keys_dir) == []
+
+
+def test_a_player_who_comes_back_when_the_system_was_cut_off_plays_the_rest(tmp_path):
+    """Where the system went on with a round and died, the player goes on with it, and nothing is wrong with what he chooses."""
+    place, kind, clock = Place(tmp_path / "ledger.db", tmp_path / "keys"), KILLED["stargazing"], [now_us()]
+    game = kind_game(kind.game)
+    with new_ledger_at(place) as (ledger, ref):
+        set_profile(ledger.store, shipped_profile("complete-24-hours"), "Ann", "Bob")
+    writer = Writer(place)
+    writer.ledger.store.clock = lambda: clock[0]
+    played: Any = None
+    while not isinstance(played, Waiting):
+        if not isinstance(played, Leg):
+            round_id = open_one(writer.ledger, ref, kind, is_rare=True).round_id
+        played = writer.ledger.play_leg(round_id, game)
+    clock[0] += HOURS_24_US
+    cut_off_completion(writer, round_id)
+    writer.ledger.finish_round(round_id, game, kind.choices)
+    assert differences(writer.ledger, round_id, kind) == []
+    writer.ledger.close()
+    assert everything_wrong(place.ledger, place.keys_dir) == []
