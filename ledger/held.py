@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledger.bets import Game, Played
+from ledger.bets import Game, Played, check_game
 from ledger.codec import parse_event
 from ledger.errors import LedgerError, RoundNotOpen, RoundUnknown
 from ledger.interruptions import CAUSES, Due, due_of, interrupt_round, resume_interrupted, stopped_at
@@ -98,6 +98,7 @@ def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
         raise RoundNotOpen(round_id, standing_of(opened.later))
     if held.due.action != "complete" or not held.is_due(ledger.store.clock()):
         raise CompletionRefused(held)
+    check_game(opened, game)
     standing = standing_of(opened.later)
     if standing in ("open", "waiting"):
         appends = ledger.store.stream_appends(ROUND_STREAM + round_id)
@@ -106,4 +107,4 @@ def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
         standing = standing_of(opened.later)
     if standing == "interrupted":
         resume_interrupted(ledger.store, opened, "system", channel="system")
-    return ledger.finish_round(round_id, game)
+    return ledger.finish_for_player(ledger.recorded(round_id), game)

@@ -41,7 +41,7 @@ from ledger.errors import (
     TextInvalid,
     VersionConflict,
 )
-from ledger.interruptions import check_not_void, resume_interrupted
+from ledger.interruptions import check_not_void, interrupt_round, resume_interrupted
 from ledger.keys import default_keys_dir, load_seed_key
 from ledger.legs import first_leg, is_completed_by_system, standing_of
 from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
@@ -369,8 +369,15 @@ class RoundLedger(Application[str]):
         opened = self._going_on(round_id, game, session_ref=session_ref, channel=channel)
         return self._play_opened(opened, game, choices, session_ref=session_ref, channel=channel)
 
+    def finish_for_player(self, opened: Opened, game: Game) -> Played:
+        """Play and settle a round that the system has resumed, with the first of what is offered where a choice is left.
+
+        Raises as `settle_round`, and LegMismatch.
+        """
+        return self._play_opened(opened, game, None, session_ref="", channel="")
+
     def _going_on(self, round_id: str, game: Game, *, session_ref: str, channel: str) -> Opened:
-        """Return a round that can go on; one that is interrupted is resumed."""
+        """Return a round that can go on; one that is interrupted is resumed, as is one with which the system was cut off."""
         opened = self.recorded(round_id)
         standing = standing_of(opened.later)
         if standing in ("settled", "voided"):
@@ -378,7 +385,11 @@ class RoundLedger(Application[str]):
         check_game(opened, game)
         check_not_void(self.store, opened)
         if standing != "interrupted":
-            return opened
+            if not is_completed_by_system(opened.later):
+                return opened
+            # What comes now is the player's, and the record would say that it is the system's.
+            interrupt_round(self.store, opened, "other")
+            opened = self.recorded(round_id)
         resume_interrupted(self.store, opened, "player", session_ref=session_ref, channel=channel)
         return self.recorded(round_id)
 

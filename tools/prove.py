@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.proofs.attacks import prove_attacks  # noqa: E402
-from tools.proofs.cuts import prove_cuts  # noqa: E402
 from tools.proofs.growth import prove_growth  # noqa: E402
 from tools.proofs.kernels import prove_bounds, prove_planted, prove_speeds  # noqa: E402
+from tools.proofs.lives import prove_lives  # noqa: E402
 from tools.proofs.load import prove_load  # noqa: E402
 from tools.proofs.proof import ProofError  # noqa: E402
 from tools.proofs.returns import prove_simulated  # noqa: E402
@@ -42,10 +42,10 @@ COUNTS: dict[str, tuple[int | str, int | str]] = {  # that fit a continuous buil
     "faults": ("6", "each"),
     "postgres_kills": (10, 300),
     "lives": (10, 200),
+    "broken_rounds": (2, 200),
+    "broken_kills": (10, 0),
     "instances": (8, 200),
     "attack_rounds": (500, 5_000),
-    "cut_rounds": (2, 60),
-    "killed_rounds": (0, 2),
     "load_processes": (4, 16),
     "load_accounts": (8, 50),
     "load_seconds": (5, 30),
@@ -61,7 +61,7 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "properties": prove_properties,
     "kills": prove_kills,
     "faults": prove_faults,
-    "cuts": prove_cuts,
+    "lives": prove_lives,
     "load": prove_load,
     "growth": prove_growth,
     "attacks": prove_attacks,
@@ -84,13 +84,13 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="kills of a writer (20; full 300)")
     parser.add_argument("--faults", help="failing writes and flushes of each fault test (6; full `each` of them)")
     parser.add_argument("--postgres-kills", type=int, help="kills of servers, sessions and writers on PostgreSQL (10; full 300)")
-    parser.add_argument("--cut-rounds", type=int, help="rounds of each game and mode, cut off at each leg boundary (2; full 60)")
-    parser.add_argument("--killed-rounds", type=int, help="rounds of each game, killed within each append (0; full 2)")
     parser.add_argument("--load-processes", type=int, help="processes that play at once (4; full 16)")
     parser.add_argument("--load-accounts", type=int, help="accounts that they play on (8; full 50)")
     parser.add_argument("--load-seconds", type=float, help="how long they play (5; full 30)")
     parser.add_argument("--lives", type=int, help="ledgers grown at random (10; full 200)")
     parser.add_argument("--first-life", type=int, default=0, help="seed of the first of them")
+    parser.add_argument("--broken-rounds", type=int, help="rounds of each game, mode and choice broken off at each leg (2; full 200)")
+    parser.add_argument("--broken-kills", type=int, help="appends of a round killed in, of each game (10; full 0: each, at each moment)")
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
     parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
     parser.add_argument("--planted-rounds", type=int, default=200, help="rounds of each planted fault at most (200)")
