@@ -38,9 +38,9 @@ class Table(NamedTuple):
     round_id: str
     patch: pytest.MonkeyPatch
 
-    def after(self, hours: float) -> None:
-        """Move the clock."""
-        now = self.ledger.store.clock() + int(hours * HOUR_US)
+    def after(self, hours: float, us: int = 0) -> None:
+        """Move the clock, which stands still otherwise: so many microseconds before or behind full hours."""
+        now = self.ledger.store.clock() + int(hours * HOUR_US) + us
         self.ledger.store.clock = lambda: now
 
     def leg(self) -> None:
@@ -107,7 +107,8 @@ def deal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deal]:
         def make(profile: str | Profile) -> Table:
             if profile != "default":
                 put_in_force(ledger, profile)
-            round_id = ledger.open_round(ref, installed_game(GAME), MODE, BET).round_id
+            opened = ledger.open_round(ref, installed_game(GAME), MODE, BET)
+            ledger.store.clock, round_id = lambda: opened.event.opened_at_us, opened.round_id
             table = Table(ledger, round_id, monkeypatch)
             table.leg()
             return table
@@ -136,9 +137,9 @@ OBEDIENT: dict[str, tuple[str | Profile, Callable[[Table], Any], str]] = {
         for name in shipped_profiles()
     },
     **{
-        f"the last hour, {name}": (
+        f"the last moment, {name}": (
             name,
-            lambda t, n=name: (t.interrupt(), t.after(24 * DAYS.get(n, 90) - 1), t.finish()),
+            lambda t, n=name: (t.interrupt(), t.after(24 * DAYS.get(n, 90), -1), t.finish()),
             RESOLVED,
         )
         for name in ORDINARY
@@ -165,8 +166,8 @@ OBEDIENT: dict[str, tuple[str | Profile, Callable[[Table], Any], str]] = {
         RESOLVED,
     ),
     "all games blocked": (ALL_GAMES, lambda t: (t.interrupt(), t.finish()), RESOLVED),
-    "in play": ("void-2-days", lambda t: (t.interrupt(), t.after(47)), "incomplete_open"),
-    "in play, to be completed": ("complete-24-hours", lambda t: (t.after(10), t.interrupt(), t.after(23.9)), "incomplete_open"),
+    "in play": ("void-2-days", lambda t: (t.interrupt(), t.after(48, -1)), "incomplete_open"),
+    "in play, to be completed": ("complete-24-hours", lambda t: (t.after(10), t.interrupt(), t.after(24, -1)), "incomplete_open"),
 }
 
 
@@ -233,10 +234,10 @@ DISOBEDIENT: dict[str, tuple[str, str | Profile, Callable[[Table], Any], str]] =
         DIVERGED,
     ),
     "completed where it waits": ("completed_unasked", WAIT, lambda t: (t.interrupt(), t.resume("system"), t.finish()), DIVERGED),
-    "completed an hour early": (
+    "completed a moment early": (
         "completed_early",
         "complete-24-hours",
-        lambda t: (t.interrupt(), t.after(23), t.resume("system"), t.finish()),
+        lambda t: (t.interrupt(), t.after(24, -1), t.resume("system"), t.finish()),
         DIVERGED,
     ),
     "completed early after a second break": (
@@ -252,7 +253,7 @@ DISOBEDIENT: dict[str, tuple[str, str | Profile, Callable[[Table], Any], str]] =
         lambda t: (t.after(24 * 91), misvoid(t, reason="deadline")),
         DIVERGED,
     ),
-    "void an hour early": ("void_early", "void-2-days", lambda t: (t.after(47), misvoid(t, reason="deadline")), DIVERGED),
+    "void a moment early": ("void_early", "void-2-days", lambda t: (t.after(48, -1), misvoid(t, reason="deadline")), DIVERGED),
     "void a day early": ("void_early", "void-15-days", lambda t: (t.after(14 * 24), misvoid(t, reason="deadline")), DIVERGED),
     "void by nobody": ("void_people", "default", lambda t: misvoid(t, voided_by_hash="", approved_by_hash=""), DIVERGED),
     "void by one": ("void_people", "default", lambda t: misvoid(t, approved_by_hash=""), DIVERGED),
@@ -374,7 +375,12 @@ def test_what_the_program_itself_refuses(deal):
     ):
         with pytest.raises((CompletionRefused, VoidRefused)):
             call()
-    table.after(48)
+    table.after(48, -1)
+    for call in (table.complete, lambda: table.void("deadline")):
+        with pytest.raises((CompletionRefused, VoidRefused)):
+            call()
+    table.leg()
+    table.after(0, 1)
     for call in (table.finish, table.leg):
         with pytest.raises(RoundOverdue, match="want one opened less than 2 days ago"):
             call()
