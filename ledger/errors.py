@@ -437,7 +437,7 @@ class LedgerMoved(LedgerError):
 
 
 class RoundNotOpen(LedgerError):
-    """A round is to be settled that is not open."""
+    """A round stands otherwise than what is to happen to it needs."""
 
     exit_status = 2
 
@@ -446,7 +446,10 @@ class RoundNotOpen(LedgerError):
         self.round_id, self.status = round_id, status
 
     def __str__(self) -> str:
-        return f"round {self.round_id}: want it open, got it {self.status}; read its outcome from the record"
+        want = "interrupted" if self.status in ("open", "waiting") else "open"
+        mends = {"open": "it goes on as it is", "waiting": "it goes on as it is", "interrupted": "go on with it first: `audit resume`"}
+        mend = mends.get(self.status, "read its outcome from the record")
+        return f"round {self.round_id}: want it {want}, got it {self.status}; {mend}"
 
 
 class GameMismatch(LedgerError):

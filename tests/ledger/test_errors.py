@@ -2,6 +2,7 @@
 
 import pickle
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -14,16 +15,53 @@ from ledger import (
     disputes,
     errors,
     forgetting,
+    held,
     history_errors,
     incidents,
+    interruptions,
     legal_hold,
     money,
     profile,
     profile_setting,
+    voids,
 )
+from ledger.lifecycle_events import RoundOpened
 from ledger.sqlite_schema import ledger_error
 
+HOUR_US = 3_600_000_000
+
+
+def held_round(action: Any, hours: int) -> held.HeldRound:
+    """Return a round in play that comes to something so many hours after it stopped."""
+    due = interruptions.Due(action, (hours + 1) * HOUR_US)
+    opened = RoundOpened.model_construct(account_ref="ab")
+    return held.HeldRound("r1", opened, "interrupted", "other", 200, 0, HOUR_US, "house 1.0.0", due)
+
+
 CASES = [
+    (
+        interruptions.RoundOverdue("r1", "default 1.0.0", 90),
+        2,
+        "round r1 to go on with: want one opened less than 90 days ago, as profile default 1.0.0 says, got an older one; "
+        "end it with `audit void --round r1`",
+    ),
+    (
+        voids.VoidRefused("r1", "two people who say so", "one", "give --by and --approved-by"),
+        2,
+        "void of round r1: want two people who say so, got one; give --by and --approved-by",
+    ),
+    (
+        held.CompletionRefused(held_round("complete", 24)),
+        2,
+        "round r1 to be completed by the system: want one that stands still for 24 hours, as profile house 1.0.0 says, "
+        "got one that has not for so long; wait for it",
+    ),
+    (
+        held.CompletionRefused(held_round("void", 48)),
+        2,
+        "round r1 to be completed by the system: want a profile that says so, got house 1.0.0; "
+        "the player goes on with it, or it is void at its deadline",
+    ),
     (errors.LedgerMissing("l.db"), 4, "ledger l.db: want a file, got none; name another with --ledger or make one with `audit init`"),
     (
         errors.LedgerExists("l.db"),
@@ -236,6 +274,8 @@ CASES = [
         "event 4 of round r1: want no further event, got another drop/1; the round is left as it is, see `audit verify --round r1`",
     ),
     (errors.RoundNotOpen("r1", "settled"), 2, "round r1: want it open, got it settled; read its outcome from the record"),
+    (errors.RoundNotOpen("r1", "interrupted"), 2, "round r1: want it open, got it interrupted; go on with it first: `audit resume`"),
+    (errors.RoundNotOpen("r1", "waiting"), 2, "round r1: want it interrupted, got it waiting; it goes on as it is"),
     (errors.GameMismatch("r1", "game", "a", "b"), 4, "game of round r1: want a, got b; finish it with the build that opened it"),
     (
         errors.IdempotencyConflict("k", "r1", "mode", "base", "buy"),
@@ -281,8 +321,8 @@ def test_messages_and_exit_status(error, status, message):
 def test_every_exception_is_tested():
     """No exception of the package is left out above."""
     tested = {type(error) for error, _, _ in CASES}
-    early = (approval, builds, choices, corrections, disclosure, disputes, forgetting, history_errors)
-    own = (*early, incidents, legal_hold, money, profile, profile_setting)
+    early = (approval, builds, choices, corrections, disclosure, disputes, forgetting, held, history_errors)
+    own = (*early, incidents, interruptions, legal_hold, money, profile, profile_setting, voids)
     modules = (errors, *own)
     named = [getattr(module, name) for module in modules for name in module.__all__]
     known = {each for each in named if isinstance(each, type) and issubclass(each, errors.LedgerError)}
