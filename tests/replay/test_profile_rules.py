@@ -93,7 +93,7 @@ class Table(NamedTuple):
         """Return what is said of the round now."""
         path = Path(str(self.ledger.path))
         with RoundLedger.open_for_reading(path) as reader:
-            return Verifier(reader, keys_dir=path.with_name("ledger.db.keys"), now_us=self.now_us()).verify(self.round_id)
+            return Verifier(reader, keys_dir=path.with_name("ledger.db.keys"), as_of_us=self.now_us()).verify(self.round_id)
 
 
 Deal = Callable[..., Table]
