@@ -10,7 +10,7 @@ from tests.ledger_files import whole_ledger_faults
 
 __all__ = ["everything_wrong", "fsck_messages"]
 
-CLEAN_VERDICTS = {"reproduced", "incomplete_open"}
+CLEAN_VERDICTS = {"reproduced", "incomplete_open", "incomplete_resolved"}
 
 
 def fsck_messages(path: Path, held_roots: Iterable[tuple[int, bytes]] = ()) -> list[str]:
