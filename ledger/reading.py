@@ -101,6 +101,9 @@ class Statements:
             "(SELECT 'round/' || round_id FROM rounds WHERE account_ref = ? AND game = ?) AND EXISTS (SELECT 1 FROM stored_events "
             "WHERE originator_id = stream AND originator_version = version_last AND topic = 'round_settled/1') "
             "ORDER BY leaf_index DESC LIMIT ?",
+            "voided_between": "SELECT 1 FROM leaves WHERE leaf_index > ? AND leaf_index < ? AND EXISTS (SELECT 1 FROM stored_events "
+            "WHERE originator_id = stream AND originator_version = version_last AND topic = 'round_voided/1') AND EXISTS "
+            "(SELECT 1 FROM rounds WHERE round_id = substr(stream, 7) AND account_ref = ?) LIMIT 1",
             "strays": _STRAYS,
             "later_tables": dialect.later_tables,
             "text": f"SELECT {text('text_hash')}, {text('salt')}, {text('content')} FROM texts WHERE text_hash = ?",
@@ -271,6 +274,11 @@ class Reading:
         with self._reading() as cursor:
             found = cursor.execute(self.reads["before"], (min(leaf_end, LEAF_END), account_ref, game, _ROUNDS_BEFORE)).fetchall()
         return list(dict.fromkeys(row[0] for row in found))
+
+    def has_void_between(self, account_ref: str, leaf_first: int, leaf_last: int) -> bool:
+        """Return whether a round of an account was voided between two leaves, which another one that is in play does not prevent."""
+        with self._reading() as cursor:
+            return cursor.execute(self.reads["voided_between"], (leaf_first, leaf_last, account_ref)).fetchone() is not None
 
     def stream_events(self, stream: str) -> list[EventRow]:
         """Return the events of a stream in order."""

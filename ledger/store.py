@@ -235,6 +235,9 @@ class Store(Protocol):
     def streams_before(self, account_ref: str, game: str, leaf_end: int) -> list[str]:
         """Return the streams of the last few rounds of an account and game that were settled before a leaf, the last one first."""
 
+    def has_void_between(self, account_ref: str, leaf_first: int, leaf_last: int) -> bool:
+        """Return whether a round of an account was voided between two leaves, which another one that is in play does not prevent."""
+
     def stream_events(self, stream: str) -> list[EventRow]:
         """Return the events of a stream in order."""
 

@@ -222,7 +222,7 @@ def verify_bulk(plan: BulkPlan, summary: BulkSummary, *, job_count: int = 1) -> 
     state_failed_ids: set[str] = set()
     for result in _results(tasks, job_count):
         summary.add(result)
-        unclean_ids.update(verification.round_id for verification in result.unclean)
+        unclean_ids.update(each.round_id for each in result.unclean if exit_status(each.verdict, each.findings) != EXIT_CLEAN)
         seed_failed_ids.update(verification.round_id for verification in result.unclean if _is_seed_failed(verification))
         state_failed_ids.update(verification.round_id for verification in result.unclean if _is_state_failed(verification))
         yield from result.unclean

@@ -223,7 +223,9 @@ class Verifier:
         ends = [row.version for row in record.events if row.topic.startswith(over)] or [record.appends[-1].version_last]
         first, last = (_leaf_of(record, version) for version in (1, ends[-1]))
         appends = self._ledger.store.stream_appends(ACCOUNT_STREAM + account.account_ref)
-        return not any(first < append.leaf_index < last for append in appends)
+        if any(first < append.leaf_index < last for append in appends):
+            return False
+        return last - first < 2 or not self._ledger.store.has_void_between(account.account_ref, first, last)
 
     def _replay(
         self, record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None, key: bytes | None, rounds: RoundCheck
