@@ -32,7 +32,8 @@ __all__ = ["KINDS", "WAYS", "Kind", "dealt_seeds", "differences", "kind_game", "
 # At the end of each leg: an interruption, the writer's death, both, or by chance; `finished` goes on by chance in one go.
 WAYS = ("interrupted", "dropped", "both", "by chance", "finished")
 OWN_KINDS = ("round_opened", "choice_made", "round_interrupted", "round_resumed", "round_settled")
-TRIES = 300  # client seeds, of which one has the round come to a feature
+TRIES = {False: 300, True: 3000}  # client seeds, of which one has the round come to a feature, or to a choice
+ASKING = ("moon-princess-stargazing", "stargazing by free spins")
 _TEST_RULES = {
     "starlight-wins by short strips": VARIANTS["short strips"],
     "starlight-wins by low caps": VARIANTS["low cap"],
@@ -81,15 +82,20 @@ def dealt_seeds(text: str) -> Iterator[None]:
 
 
 def open_one(ledger: RoundLedger, account_ref: str, kind: Kind, *, is_rare: bool) -> Opened:
-    """Open a round, where wanted with a client seed by which it has more legs than one, as far as one of so many has."""
+    """Open a round, where wanted with a client seed by which it has more legs than one, or asks for a choice."""
     game = kind_game(kind.game)
     bet_minor, seeds = 2 * game.rules.bet.coins, itertools.count()
     while True:
         client_seed = str(next(seeds))
         commitment = ledger.commitment(account_ref)
         key = round_key(ledger.seed_of(commitment.epoch), game.rules.game, client_seed, commitment.next_nonce)
-        if not is_rare or int(client_seed) >= TRIES or _leg_ends(_outcome(game, kind, key, bet_minor).events):
+        is_asked = kind.game in ASKING
+        if not is_rare or int(client_seed) >= TRIES[is_asked] or _is_rare(_outcome(game, kind, key, bet_minor), is_asked=is_asked):
             return ledger.open_round(account_ref, game, kind.mode, bet_minor, client_seed=client_seed)
+
+
+def _is_rare(outcome: Outcome, *, is_asked: bool) -> bool:
+    return any(event.topic == "choice_offered/1" for event in outcome.events) if is_asked else bool(_leg_ends(outcome.events))
 
 
 def _outcome(game: Game, kind: Kind, key: bytes, bet_minor: int, state: dict[str, int] | None = None) -> Outcome:
