@@ -22,13 +22,17 @@ from ledger.corrections import correct_balance, correct_round
 from ledger.disclosure import epoch_states, epochs_in_play, release_key, reveal_seed, rotate_epochs
 from ledger.errors import RoundInPlay
 from ledger.forgetting import forget_account
+from ledger.held import held_rounds
 from ledger.history import build, compare
 from ledger.incidents import record_incident
+from ledger.interruptions import CAUSES, interrupt_round
 from ledger.profile import shipped_profile, shipped_profiles
 from ledger.profile_setting import profile_in_force, set_profile
 from ledger.rounds import RoundLedger
+from ledger.voids import void_round
 from replay.anchors import load_anchors
 from tests.contracts.alterations_contract import TWO, report_of
+from tests.contracts.life_contract import grant
 from tests.ledger_files import rows
 from tests.traced import audit_command
 from tests.whole import everything_wrong
@@ -41,6 +45,7 @@ CURRENCIES = ("EUR", "EUR", "JPY", "KWD")
 CLIENT_SEEDS = ("", "", "client", "größer ♥", "0" * 64)
 COINS_MINOR = (1, 2, 10, 50)
 MODES = ("base", "base", "base", "base", "ante", "ante", "buy")
+SEVERAL = "moonlight-princess"  # whose bought rounds have several legs
 ASKING, ROUNDS_TO_A_CHOICE = "moon-princess-stargazing", 120
 KILL_AFTER_SECONDS = (0.2, 0.9)
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,6 +73,9 @@ class Life:
             (self.repeat, 4),
             (self.leave_open, 7),
             (self.leave_waiting, 4),
+            (self.interrupt, 6),
+            (self.void, 3),
+            (self.grant, 2),
             (self.move_funds, 8),
             (self.correct, 4),
             (self.set_profile, 2),
@@ -119,8 +127,9 @@ class Life:
         return game, mode, bet_minor
 
     def _finish(self, ledger: RoundLedger, ref: str) -> None:
-        if in_play := ledger.round_in_play(ref):
-            ledger.finish_round(in_play[0], installed_game(in_play[1].game))
+        # The one that takes the slot first: while it is in play no other one goes on.
+        for held in sorted(held_rounds(ledger, ref), key=lambda held: held.standing == "interrupted"):
+            ledger.finish_round(held.round_id, installed_game(held.opened.game))
 
     def play(self) -> None:
         """Play a few rounds of an account, after the one that lay open."""
@@ -153,6 +162,7 @@ class Life:
         if in_play := self.ledger.round_in_play(ref):
             asking = installed_game(in_play[1].game)
             self.ledger.resume_round(in_play[0], asking, [self.chance.randrange(3)] if asking.rules.choice_names else None)
+        self._finish(self.ledger, ref)
         for _ in range(ROUNDS_TO_A_CHOICE):
             if self.ledger.account(ref).balance_minor < game.rules.bet.coins:
                 self.ledger.move_funds(ref, 10**7)
@@ -160,6 +170,35 @@ class Life:
                 self.counts["waiting"] += 1
                 self.die()
                 return
+
+    def interrupt(self) -> None:
+        """Cut a round off behind its first leg, and now and then the writer with it; the account plays on."""
+        ref, game = self._account(), installed_game(SEVERAL)
+        if game.rules.cost_minor("buy", 20) > self.ledger.account(ref).balance_minor:
+            return
+        try:
+            round_id = self.ledger.open_round(ref, game, "buy", 20).round_id
+        except RoundInPlay:
+            return
+        for _ in range(self.chance.randint(0, 3)):
+            self.ledger.play_leg(round_id, game)
+        interrupt_round(self.ledger.store, self.ledger.recorded(round_id), self.chance.choice(CAUSES))
+        if self.chance.random() < 0.3:
+            self.die()
+
+    def void(self) -> None:
+        """Have two people void a round in play."""
+        if in_play := list(held_rounds(self.ledger, self._account())):
+            void_round(self.ledger, self.chance.choice(in_play).round_id, "cannot_continue", why="why", by=TWO[0], approved_by=TWO[1])
+
+    def grant(self) -> None:
+        """Grant bonus money to an account and have it play by that alone."""
+        ref = self._account()
+        grant(self.ledger, ref, 12_345)
+        self._finish(self.ledger, ref)
+        self.ledger.move_funds(ref, 5 - self.ledger.account(ref).balance_minor, "withdrawal")
+        self.ledger.play(ref, installed_game(SEVERAL), "base", 20)
+        self.ledger.move_funds(ref, 10**7)
 
     def correct(self) -> None:
         """Say what a settled round and a balance should have been, and by an incident why."""
@@ -182,7 +221,7 @@ class Life:
     def forget(self) -> None:
         """Erase the personal data of an account that has no round in play, where another one is left."""
         refs = [ref for (ref,) in rows(self.path, "SELECT account_ref FROM account_names WHERE name LIKE 'player %' ORDER BY name")]
-        if len(refs) > 1 and not self.ledger.round_in_play(refs[0]):
+        if len(refs) > 1 and not list(held_rounds(self.ledger, refs[0])):
             forget_account(self.ledger, refs[0], *TWO)
 
     def die(self) -> None:
