@@ -11,13 +11,13 @@ from typing import NamedTuple
 from engines.game import EventBytes
 from ledger.address import DatabaseAddress
 from ledger.approval import approval_of
-from ledger.codec import event_bytes
+from ledger.codec import event_bytes, parse_event
 from ledger.corrections import corrections_in
 from ledger.disputes import Dispute, disputes_in
 from ledger.errors import LedgerError, RoundInPlay
 from ledger.incidents import incidents
 from ledger.legal_hold import AccountOnHold, rounds_on_hold
-from ledger.lifecycle_events import AccountForgotten
+from ledger.lifecycle_events import AccountForgotten, RoundVoided
 from ledger.named_profiles import NamedProfiles
 from ledger.rounds import RoundLedger
 from ledger.sqlite_schema import empty_log
@@ -25,7 +25,7 @@ from ledger.store import ACCOUNT_STREAM, LEDGER_STREAM, ROUND_STREAM, AccountRow
 
 __all__ = ["AccountErased", "Forgotten", "forget_account", "is_forgotten"]
 
-_TOPIC = "account_forgotten/1"
+_TOPIC, _VOIDED = "account_forgotten/1", "round_voided/1"
 
 
 class AccountErased(LedgerError):
@@ -56,19 +56,18 @@ def is_forgotten(store: Store, account_ref: str) -> bool:
 
 
 def forget_account(ledger: RoundLedger, account: str, by: str, approved_by: str) -> Forgotten:
-    """Erase an account's name, the reasons of its corrections and of its rounds', and texts of incidents and disputes that are its alone.
+    """Erase an account's name, the reasons of its corrections and voids, and texts of incidents and disputes that are its alone.
 
     account: name or reference. by, approved_by: names of two people, which are not the account's and stay. Raises AccountUnknown,
-    RoundInPlay, AccountErased, AccountOnHold, ApproverSame, TextInvalid, LedgerReadOnly, and VersionConflict where something was
-    recorded meanwhile that may put a round on hold.
+    RoundInPlay for a round that is interrupted as well, AccountErased, AccountOnHold, ApproverSame, TextInvalid, LedgerReadOnly, and
+    VersionConflict where something was recorded meanwhile that may put a round on hold.
     """
     approval = approval_of(by, approved_by)
     row = ledger.account(account)
     ref = row.account_ref
-    if row.round_in_play:
-        raise RoundInPlay(ref, row.round_in_play)
-    for round_id in ledger.store.rounds_in_play():
-        if ledger.opening(round_id).account_ref == ref:
+    for round_id in ledger.store.rounds_in_play():  # one that is interrupted may leave the account's slot free
+        in_play = ledger.store.round(round_id)
+        if in_play is not None and in_play.account_ref == ref:
             raise RoundInPlay(ref, round_id)
     if is_forgotten(ledger.store, ref):
         raise AccountErased(ref)
@@ -122,8 +121,10 @@ def _texts_of(ledger: RoundLedger, account_ref: str, round_ids: Sequence[str]) -
     """Return the hashes of the texts that concern an account alone, and the incidents that concern others as well."""
     store = ledger.store
     reasons = [event.why_hash for event in corrections_in(store.stream_events(ACCOUNT_STREAM + account_ref))]
-    for record in store.records_of([ROUND_STREAM + round_id for round_id in round_ids], topics=("correction_recorded/1",)):
+    for record in store.records_of([ROUND_STREAM + round_id for round_id in round_ids], topics=("correction_recorded/1", _VOIDED)):
         reasons += [event.why_hash for event in corrections_in(record.events)]
+        voids = [parse_event(row) for row in record.events if row.topic == _VOIDED]
+        reasons += [event.why_hash for event in voids if isinstance(event, RoundVoided) and event.why_hash]
     own, kept = frozenset(round_ids), []
     for incident in incidents(store):
         concerned = set(incident.event.round_ids)

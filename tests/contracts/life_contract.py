@@ -13,6 +13,7 @@ from ledger.codec import event_bytes
 from ledger.corrections import correct_round
 from ledger.disclosure import EpochNotRevealable, RoundNotSettled, release_key, reveal_seed, rotate_epochs
 from ledger.errors import FundsShort, LedgerError, RoundInPlay, RoundNotOpen, RoundUnknown, TextInvalid, VersionConflict
+from ledger.forgetting import forget_account
 from ledger.fsck import check_ledger
 from ledger.held import complete_round, held_rounds
 from ledger.incidents import record_incident
@@ -234,6 +235,10 @@ class LifeContract:
             second = ledger.open_round(ref, other_game(), "base", BET).round_id
             void(ledger, round_id)
             assert ledger.round_in_play(ref)[0] == second
+            (leaf,) = ledger.store.stream_appends(f"round/{round_id}")[2:]
+            for first, last, is_there in ((0, 100, True), (leaf.leaf_index, 100, False), (0, leaf.leaf_index, False)):
+                assert ledger.store.has_void_between(ref, first, last) == is_there
+            assert not ledger.store.has_void_between("00" * 16, 0, 100)
             assert ledger.finish_round(second, other_game()).settled.balance_after_minor == 10**9 - BET + 50
             ledger.play(ref, LegGame(), "base", BET)
         assert faults(place) == []
@@ -473,6 +478,21 @@ class LifeContract:
             record_incident(ledger, report_of([round_id]), *TWO)
             correct_round(ledger, round_id, "round_opened.channel", "web", "why", *TWO)
             assert isinstance(ledger.play(ref, LegGame(), "base", BET), Played)
+        assert faults(place) == []
+
+    def test_an_account_is_forgotten_when_its_rounds_are_over(self, new_place):
+        """Not while one is interrupted, whatever slot it takes; then the reason of a void goes with the name, its proof stays."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            round_id = ledger.open_round(ref, LegGame(), "base", BET).round_id
+            interrupt(ledger, round_id)
+            with pytest.raises(RoundInPlay, match=round_id):
+                forget_account(ledger, "alice", *TWO)
+            event = void_round(ledger, round_id, "cannot_continue", **PEOPLE)
+            assert ledger.store.text(event.why_hash).content == PEOPLE["why"]
+            assert forget_account(ledger, "alice", *TWO).event.erased_text_count == 1
+            assert ledger.store.text(event.why_hash) is None
+            assert ledger.store.text(event.voided_by_hash) is not None
         assert faults(place) == []
 
     @pytest.mark.parametrize("end", ["finish", "void"])

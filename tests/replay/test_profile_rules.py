@@ -1,6 +1,7 @@
 """What happened to a round against the profile that it was opened under: each rule kept gives no finding, each one broken gives one."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from ledger.incidents import record_incident
 from ledger.interruptions import RoundOverdue, interrupt_round, resume_interrupted
 from ledger.legs import won_so_far
 from ledger.lifecycle_events import RoundResumed
+from ledger.money import amount_text
 from ledger.profile import Profile, shipped_profiles
 from ledger.rounds import RoundLedger
 from ledger.voids import VoidRefused, void_round
@@ -399,3 +401,26 @@ def test_a_round_is_governed_by_the_profile_of_its_own_day(deal):
     table.after(24)
     table.void("deadline")
     assert wrong(table.verdict()) == []
+
+
+def test_a_verdict_notes_what_happened(deal):
+    """Each interruption, resumption and void is a line: when, why, what the player had seen, what was held and won."""
+    table = deal("default")
+    opened = table.ledger.opening(table.round_id)
+    table.after(1)
+    table.interrupt(broke_at_us=table.now_us() - 1_500_000, acked_index=2, acked_at_us=opened.opened_at_us)
+    table.after(1)
+    table.resume()
+    table.void("malfunction", incident=table.incident(), **PEOPLE)
+    money, last = amount_text(opened.cost_minor, "EUR"), len(table.ledger.round_events(table.round_id))
+    start = datetime.fromtimestamp(opened.opened_at_us // 1000 / 1000, UTC)
+    texts = [(start + timedelta(seconds=each)).isoformat(timespec="milliseconds") for each in (0, 3598.5, 3600, 7200)]
+    moment, broke, recorded, after = (text.replace("+00:00", "Z") for text in texts)
+    (interrupted, resumed, voided) = table.verdict().notes
+    assert interrupted == (
+        f"interrupted: connection lost, cut off at {broke}, recorded at {recorded} behind event {last - 4}; "
+        f"last event acknowledged: event 2 at {moment}; {money} EUR held, {amount_text(won(table), 'EUR')} EUR won so far"
+    )
+    assert resumed == f"resumed at {after} by the player, behind event {last - 3}"
+    assert voided.startswith(f"void at {after}: malfunction, incident ")
+    assert voided.endswith(f"; pays {money} EUR by the rule return of bet")
