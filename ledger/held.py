@@ -9,7 +9,7 @@ from ledger.bets import Game, Played, check_game
 from ledger.codec import parse_event
 from ledger.errors import LedgerError, RoundNotOpen, RoundUnknown
 from ledger.interruptions import CAUSES, Due, due_of, interrupt_round, resume_interrupted, stopped_at
-from ledger.legs import Standing, standing_of, won_so_far
+from ledger.legs import Standing, is_completed_by_system, standing_of, won_so_far
 from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened
 from ledger.named_profiles import governing_profile
 from ledger.rounds import RoundLedger
@@ -89,8 +89,8 @@ def held_round(ledger: RoundLedger, record: RoundRecord) -> HeldRound | None:
 def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
     """Have the system play a round to its end, with the first of what is offered where a choice is left (ALL-4).
 
-    One that nobody said was interrupted is recorded as that first, as of its last append. Raises CompletionRefused where its profile
-    does not say so, or not yet, and as `RoundLedger.finish_round`.
+    One that nobody said was interrupted is recorded as that first, as of its last append; a completion that was cut off goes on.
+    Raises CompletionRefused where its profile does not say so, or not yet, and as `RoundLedger.finish_round`.
     """
     opened = ledger.recorded(round_id)
     held = held_round(ledger, next(iter(ledger.store.records_of([ROUND_STREAM + round_id]))))
@@ -100,7 +100,7 @@ def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
         raise CompletionRefused(held)
     check_game(opened, game)
     standing = standing_of(opened.later)
-    if standing in ("open", "waiting"):
+    if standing in ("open", "waiting") and not is_completed_by_system(opened.later):
         appends = ledger.store.stream_appends(ROUND_STREAM + round_id)
         interrupt_round(ledger.store, opened, CAUSES[-1], broke_at_us=appends[-1].recorded_at_us)
         opened = ledger.recorded(round_id)

@@ -13,7 +13,7 @@ from engines.game import EventBytes
 from ledger.bets import Opened
 from ledger.codec import event_bytes
 from ledger.errors import LedgerError, RoundNotOpen, TextInvalid
-from ledger.legs import standing_of, won_so_far
+from ledger.legs import is_completed_by_system, standing_of, won_so_far
 from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened, RoundResumed
 from ledger.named_profiles import governing_profile
 from ledger.pausing import Pausing
@@ -113,8 +113,11 @@ def _check_times(store: Pausing, opened: Opened, broke_at_us: int | None, acked_
 
 
 def stopped_at(later: Sequence[EventRow], recorded_at_us: int) -> int:
-    """Return when a round in play stopped: when it was cut off where it is interrupted, else when it was recorded last."""
-    if standing_of(later) != "interrupted":
+    """Return when a round in play stopped: when it was cut off where it is interrupted, else when it was recorded last.
+
+    One that the system has gone on with and not ended is as it was before.
+    """
+    if standing_of(later) != "interrupted" and not is_completed_by_system(later):
         return recorded_at_us
     return max(int(json.loads(row.data)["broke_at_us"]) for row in later if row.topic.startswith("round_interrupted/"))
 

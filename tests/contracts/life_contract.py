@@ -15,7 +15,7 @@ from ledger.disclosure import EpochNotRevealable, RoundNotSettled, release_key, 
 from ledger.errors import FundsShort, LedgerError, RoundInPlay, RoundNotOpen, RoundUnknown, TextInvalid, VersionConflict
 from ledger.forgetting import forget_account
 from ledger.fsck import check_ledger
-from ledger.held import complete_round, held_rounds
+from ledger.held import CompletionRefused, complete_round, held_rounds
 from ledger.incidents import record_incident
 from ledger.interruptions import interrupt_round, resume_interrupted
 from ledger.lifecycle_events import BonusMoved
@@ -23,6 +23,7 @@ from ledger.profile import Profile, profile_of, shipped_profile
 from ledger.profile_setting import set_profile
 from ledger.rounds import RoundLedger
 from ledger.voids import void_round
+from tests.choosing_game import choosing
 from tests.contracts.alterations_contract import TWO, report_of
 from tests.ledger_files import Place, altered, new_ledger_at, rows, whole_ledger_faults
 from tests.leg_game import LegGame, other_game
@@ -328,6 +329,42 @@ class LifeContract:
                 with pytest.raises(LedgerError, match="90 days"):
                     call(ref, LegGame(), "base", BET, **terms)
             void_round(ledger, third, "deadline")
+        assert faults(place) == []
+
+    def test_the_system_completes_with_the_first_that_is_offered(self, new_place):
+        """A round that waits is completed when its profile says, not before; a completion that was cut off goes on at once."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            put_in_force(ledger, "complete-24-hours")
+            round_id = ledger.play_to_choice(ref, choosing(), "base", BET).round_id
+            stopped = ledger.store.stream_appends(f"round/{round_id}")[-1].recorded_at_us
+            ledger.store.clock = lambda: stopped + DAY_US - 1
+            with pytest.raises(CompletionRefused):
+                complete_round(ledger, round_id, choosing())
+            ledger.store.clock = lambda: stopped + DAY_US
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RoundLedger, "finish_round", lambda *_: None)  # as a crash before it does
+                complete_round(ledger, round_id, choosing())
+            (held,) = held_rounds(ledger)
+            assert (held.standing, held.is_due(stopped + DAY_US)) == ("waiting", True)
+            played = complete_round(ledger, round_id, choosing())
+            assert (played.settled.ended, played.system_choices) == ("auto_completed", (0,))
+            kinds = [row.topic.partition("/")[0] for row in ledger.round_events(round_id)]
+            assert kinds[3:6] == ["round_interrupted", "round_resumed", "choice_made"]
+        assert faults(place) == []
+
+    def test_a_repeated_bet_on_a_round_that_asks(self, new_place):
+        """Interrupted while it waits it goes on and waits again; void it is said, and no choice is offered."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            terms: dict[str, Any] = {"idempotency_key": "a"}
+            first = ledger.play_to_choice(ref, choosing(), "base", BET, **terms)
+            interrupt(ledger, first.round_id)
+            again = ledger.play_to_choice(ref, choosing(), "base", BET, **terms)
+            assert (again, ledger.store.round(first.round_id).status) == (first._replace(is_repeat=True), "waiting")
+            void(ledger, first.round_id)
+            with pytest.raises(RoundNotOpen, match="voided"):
+                ledger.play_to_choice(ref, choosing(), "base", BET, **terms)
         assert faults(place) == []
 
     def test_times_and_events_that_cannot_be(self, new_place):

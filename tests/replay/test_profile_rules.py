@@ -328,6 +328,12 @@ DISOBEDIENT: dict[str, tuple[str, str | Profile, Callable[[Table], Any], str]] =
         DIVERGED,
     ),
     "bonus money for a bet that had none": ("void_amount", "default", lambda t: misvoid(t, refund_bonus_minor=1), DIVERGED),
+    "cut off within a leg": (
+        "leg",
+        "default",
+        lambda t: (t.patch.setattr("ledger.rounds.first_leg", lambda events: 1), t.leg(), t.finish()),
+        DIVERGED,
+    ),
     "interrupted twice": ("life_order", "default", lambda t: (t.interrupt(), add(t, "round_interrupted/1"), t.finish()), DIVERGED),
     "went on, unsaid": ("life_order", "default", mute, DIVERGED),
     "void twice": ("life_order", "default", lambda t: (t.void(**PEOPLE), add(t, "round_voided/1")), DIVERGED),
