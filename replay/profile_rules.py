@@ -41,8 +41,10 @@ class RecordedLife(NamedTuple):
 
     @property
     def stopped_at_us(self) -> int:
-        """When it stopped: when it was cut off where it is interrupted, else when it was recorded last."""
-        return self.last.broke_at_us if isinstance(self.last, RoundInterrupted) else self.recorded_at_us
+        """When it stopped: when it was cut off where it is interrupted, or the system went on with it, else when it was recorded last."""
+        is_stopped = isinstance(self.last, RoundInterrupted) or (isinstance(self.last, RoundResumed) and self.last.resumed_by == "system")
+        breaks = [event.broke_at_us for _, event in self.events if isinstance(event, RoundInterrupted)]
+        return max(breaks) if is_stopped and breaks else self.recorded_at_us
 
 
 def recorded_life(record: RoundRecord, opened: RoundOpened, settled: RoundSettled | None) -> RecordedLife:

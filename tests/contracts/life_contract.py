@@ -343,7 +343,7 @@ class LifeContract:
                 complete_round(ledger, round_id, choosing())
             ledger.store.clock = lambda: stopped + DAY_US
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(RoundLedger, "finish_round", lambda *_: None)  # as a crash before it does
+                patch.setattr(RoundLedger, "finish_for_player", lambda *_: None)  # as a crash before it does
                 complete_round(ledger, round_id, choosing())
             (held,) = held_rounds(ledger)
             assert (held.standing, held.is_due(stopped + DAY_US)) == ("waiting", True)
