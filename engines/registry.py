@@ -21,6 +21,7 @@ __all__ = [
     "installed_builds",
     "installed_game",
     "installed_rules",
+    "installed_rules_path",
     "rules_versions",
 ]
 
@@ -88,6 +89,12 @@ def installed_rules(game: str, version: str | None = None) -> GameRules:
     if wanted not in versions:
         raise VersionUnknownError(game, wanted, versions)
     return load_rules(_FOLDER / GAMES[game] / f"rules-{wanted}.toml")
+
+
+def installed_rules_path(game: str, version: str, rules_hash: str) -> Path | None:
+    """Return the file of installed rules, None where those of this version have another hash or are not installed."""
+    path = _FOLDER / GAMES[game] / f"rules-{version}.toml" if game in GAMES and version in rules_versions(game) else None
+    return path if path is not None and installed_rules(game, version).rules_hash == rules_hash else None
 
 
 def _kernel_module(game: str, version: str) -> str:

@@ -26,9 +26,11 @@ __all__ = [
     "SEEDS_KEY",
     "VerifierKey",
     "create_keys",
+    "create_signing_key",
     "default_keys_dir",
     "load_log_key",
     "load_seed_key",
+    "load_signing_key",
     "load_verifier_key",
     "log_origin",
     "parse_verifier_key",
@@ -87,22 +89,39 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
 def create_keys(folder: Path, ledger_id: str) -> VerifierKey:
     """Make the three key files and return the verifier key; raises KeysExist before anything is written where one is there."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     for name in (LOG_KEY, LOG_VKEY, SEEDS_KEY):
         if (folder / name).exists():
             raise KeysExist(str(folder / name))
     signing_key = Ed25519PrivateKey.generate()
     verifier_key = VerifierKey(log_origin(ledger_id), public_key_bytes(signing_key))
-    pem = signing_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_new(folder / LOG_KEY, pem, 0o600)
+        _write_new(folder / LOG_KEY, _pem_of(signing_key), 0o600)
         _write_new(folder / LOG_VKEY, f"{verifier_key}\n".encode(), 0o644)
         _write_new(folder / SEEDS_KEY, os.urandom(_KEY_BYTES), 0o600)
     except OSError as error:
         raise LedgerUnwritable(str(folder), error.strerror or type(error).__name__) from error
     return verifier_key
+
+
+def create_signing_key(path: Path) -> "Ed25519PrivateKey":
+    """Make a key of its own in a new file for the owner only; raises KeysExist, LedgerUnwritable."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    signing_key = Ed25519PrivateKey.generate()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_new(path, _pem_of(signing_key), 0o600)
+    except OSError as error:
+        raise LedgerUnwritable(str(path), error.strerror or type(error).__name__) from error
+    return signing_key
+
+
+def _pem_of(signing_key: "Ed25519PrivateKey") -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    return signing_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def public_key_bytes(signing_key: "Ed25519PrivateKey") -> bytes:
@@ -134,13 +153,17 @@ def load_seed_key(folder: Path, name: str = SEEDS_KEY) -> bytes:
 
 
 def load_log_key(folder: Path) -> "Ed25519PrivateKey":
-    """Return the key that signs checkpoints; raises KeyMissing or KeyUnreadable."""
+    """Return the key that signs checkpoints; raises as `load_signing_key`."""
+    return load_signing_key(folder / LOG_KEY)
+
+
+def load_signing_key(path: Path) -> "Ed25519PrivateKey":
+    """Return the Ed25519 key in a file; raises KeyMissing or KeyUnreadable."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     expected = "an Ed25519 private key in PKCS 8 PEM"
-    path = folder / LOG_KEY
     content = _read(path, expected)
     try:
         signing_key = load_pem_private_key(content, password=None)

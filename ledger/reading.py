@@ -85,6 +85,7 @@ class Statements:
             "last": "SELECT coalesce(MAX(leaf_index), -1) FROM leaves",
             "node": "SELECT node_hash FROM nodes WHERE level = ? AND node_index = ?",
             "leaf": "SELECT leaf_hash FROM leaves WHERE leaf_index = ?",
+            "recorded_at": f"SELECT {integer('recorded_at_us')} FROM leaves WHERE leaf_index = ?",
             "stream_events": f"SELECT {event} FROM stored_events WHERE originator_id = ? ORDER BY originator_version",
             "stream_leaves": f"SELECT {leaf} FROM leaves WHERE stream = ? ORDER BY version_first",
             "leaf_page": f"SELECT leaf_index, {data('leaf_hash')} FROM leaves WHERE leaf_index >= ? AND leaf_index < {LEAF_END} "
@@ -318,6 +319,12 @@ class Reading:
             if len(page) < _PAGE_LEAVES:
                 return
             leaf_first = page[-1][0] + 1
+
+    def recorded_at(self, size: int) -> int:
+        """Return when the last of the first `size` leaves was recorded, 0 where there is none."""
+        with self._reading() as cursor:
+            row = cursor.execute(self.reads["recorded_at"], (size - 1,)).fetchone()
+        return int(row[0]) if row else 0
 
     def tree_size(self) -> int:
         """Return the number of leaves."""

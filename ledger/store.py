@@ -256,6 +256,9 @@ class Store(Protocol):
     def leaf_hashes(self, leaf_first: int = 0) -> Iterator[tuple[int, bytes]]:
         """Iterate over index and hash of the leaves in order."""
 
+    def recorded_at(self, size: int) -> int:
+        """Return when the last of the first `size` leaves was recorded, 0 where there is none."""
+
     def tree_size(self) -> int:
         """Return the number of leaves."""
 

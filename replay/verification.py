@@ -187,6 +187,14 @@ class Verifier:
         game, key, terms = shown
         return list(alternatives(game, key, terms, reading=reading))
 
+    def round_key(self, verification: Verification) -> bytes | None:
+        """Return the key of a round that is over, where it is at hand and the one committed to; else None."""
+        opened = verification.opened
+        if opened is None or (verification.settled is None and verification.voided is None):
+            return None
+        key = self._seeds.check(verification.round_id, opened, -1).key
+        return key if key is not None and round_key_commitment(key) == opened.round_key_commitment else None
+
     def _shown(self, verification: Verification) -> tuple[Game, bytes, PlayTerms] | None:
         """Return game, key and terms of a settled round that was replayed, else None."""
         opened = verification.opened

@@ -1,0 +1,187 @@
+"""Evidence packs: `pack build`, `pack verify`."""
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from audit_reports.options import (
+    CheckpointOption,
+    JsonOption,
+    KeysOption,
+    LedgerOption,
+    RulesOption,
+    UsageError,
+    VkeyOption,
+    ZoneOption,
+    check_file_name,
+    keys_folder,
+    named_ledger,
+    parse_time,
+)
+from audit_reports.output import note, print_json, print_line
+
+__all__ = ["register"]
+
+EXIT_FINDINGS = 3
+CASE_FIELDS = ("claimant", "claimed", "currency", "claimed_at", "question")
+CASE_MAX = 4000  # characters of a field
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    group = typer.Typer(no_args_is_help=True, help="Evidence packs: all of one round, for whoever has neither the ledger nor this program.")
+    group.command("build")(build)
+    group.command("verify")(verify)
+    app.add_typer(group, name="pack")
+
+
+def build(
+    round_: Annotated[str, typer.Option("--round", help="A round: its id, a prefix of 8 characters or more, or ext:REF.")],
+    out: Annotated[str, typer.Option("-o", "--out", help="The new zip file to write; one that is there is never replaced.")],
+    case: Annotated[str, typer.Option("--case", help="TOML file with the question asked; see docs/how-to/evidence-pack.md.")] = "",
+    as_of: Annotated[str, typer.Option("--as-of", help="The only time in the pack; else the checkpoint's, or the newest leaf's.")] = "",
+    zone: ZoneOption = "",
+    pack_key: Annotated[str, typer.Option("--pack-key", envvar="AUDIT_PACK_KEY", help="The builder's own key; made at first use.")] = "",
+    checkpoints: CheckpointOption = None,
+    vkeys: VkeyOption = None,
+    rules: RulesOption = "",
+    ledger: LedgerOption = "ledger.db",
+    keys: KeysOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Build the evidence pack of a round: prepared for assessment, checkable without this program and without a network.
+
+    Example: audit pack build --round 01a22cfdc2af --checkpoint kept.checkpoint -o dispute.zip
+    """
+    from audit_reports.evidence_pack import PackTerms, build_pack
+    from ledger.rounds import RoundLedger
+    from replay.anchors import load_anchors
+
+    check_file_name(out, "-o")
+    if os.path.lexists(out):
+        raise UsageError("-o", "a file that is not there yet", out)
+    file_rules = None
+    if rules:
+        from engines.rules import load_rules
+
+        file_rules = load_rules(Path(rules))
+    path = named_ledger(ledger)
+    folder = keys_folder(path, keys)
+    anchors = load_anchors(checkpoints or [], vkeys or [])
+    terms = PackTerms(folder, anchors, file_rules, Path(rules) if rules else None, _case(case), parse_time(as_of, "--as-of", zone))
+    signing_key = _builder_key(pack_key)
+    opened = RoundLedger.open_for_reading(path)
+    try:
+        pack = build_pack(opened, opened.find_round(round_), terms, signing_key)
+    finally:
+        opened.close()
+    _write_new(out, pack.data)
+    verification = pack.verification
+    if as_json:
+        facts = {"round_id": verification.round_id, "verdict": verification.verdict, "as_of_us": pack.as_of_us, "absent": pack.absent}
+        print_json({"schema": "pack-build/1", "file": out, "bytes": len(pack.data), **facts})
+        return
+    print_line(f"pack of round {verification.round_id} in {out}: {verification.verdict}, {len(pack.data)} bytes")
+    for what, why in pack.absent.items():
+        note(f"not in it: {what}, for {why}")
+
+
+def _case(file: str) -> dict[str, str] | None:
+    """Return the question in a TOML file; raises UsageError."""
+    if not file:
+        return None
+    check_file_name(file, "--case")
+    wanted = f"a TOML file with texts of {CASE_MAX} characters at most for {', '.join(CASE_FIELDS)}, and no others"
+    try:
+        values = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError("--case", wanted, file) from error
+    found = {name: str(value) for name, value in values.items()}
+    if set(found) != set(CASE_FIELDS) or any(len(text) > CASE_MAX for text in found.values()):
+        raise UsageError("--case", wanted, ", ".join(sorted(found))[:200])
+    return found
+
+
+def _builder_key(named: str) -> Any:
+    """Return the key that packs are signed with, made where there is none."""
+    from ledger.errors import KeyMissing
+    from ledger.keys import create_signing_key, load_signing_key
+
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    path = Path(named) if named else Path(base) / "slot-audit" / "pack.key"
+    try:
+        return load_signing_key(path)
+    except KeyMissing:
+        key = create_signing_key(path)
+        note(f"the builder's key was not there: made, in {path}")
+        return key
+
+
+def _write_new(out: str, data: bytes) -> None:
+    from ledger.errors import LedgerUnwritable
+
+    try:
+        with open(out, "xb") as file:
+            file.write(data)
+    except FileExistsError as error:
+        raise UsageError("-o", "a file that is not there yet", out) from error
+    except OSError as error:
+        raise LedgerUnwritable(out, error.strerror or type(error).__name__) from error
+
+
+def verify(
+    file: Annotated[str, typer.Argument(help="A pack, as `audit pack build` writes it.")],
+    vkeys: VkeyOption = None,
+    key: Annotated[str, typer.Option("--key", help="The builder's public key, 64 hex digits in a file, as it came by another way.")] = "",
+    rules: RulesOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Check a pack by itself: bag, signature, record, rules, and the engine run again; without the ledger and without a network.
+
+    Example: audit pack verify dispute.zip --vkey log.vkey
+    """
+    from audit_reports.pack_check import check_pack
+    from audit_reports.verdict_view import finding_json, finding_lines
+    from ledger.keys import load_verifier_key
+
+    check_file_name(file, "FILE")
+    file_rules = None
+    if rules:
+        from engines.rules import load_rules
+
+        file_rules = load_rules(Path(rules))
+    held = [load_verifier_key(Path(name)) for name in vkeys or []]
+    found = check_pack(Path(file).read_bytes(), file, vkeys=held, pack_key=_public_key(key), rules=file_rules)
+    if as_json:
+        facts = {"round_id": found.round_id, "verdict": found.verdict, "checked": found.checked, "unchecked": found.unchecked}
+        print_json({"schema": "pack-verify/1", **facts, "findings": [finding_json(finding) for finding in found.findings]})
+    else:
+        count = len(found.findings)
+        print_line(
+            f"{'NOTHING FOUND' if not count else f'{count} FINDING' + 'S' * (count > 1)}  pack of round {found.round_id}, {found.verdict}"
+        )
+        for text in found.checked:
+            print_line(f"  checked      {text}")
+        for text in found.unchecked:
+            print_line(f"  not checked  {text}")
+        for finding in found.findings:
+            for line in finding_lines(finding):
+                print_line(line)
+    sys.exit(EXIT_FINDINGS if found.findings else 0)
+
+
+def _public_key(file: str) -> bytes:
+    if not file:
+        return b""
+    text = Path(file).read_text(encoding="ascii", errors="replace").strip()
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != 32:
+        raise UsageError("--key", "a file with 64 hex digits", text[:80])
+    return key
