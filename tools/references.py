@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -37,11 +38,15 @@ def field_comments(model: type) -> dict[str, str]:
 
 def type_text(model: type, name: str) -> str:
     """Return a field's type in the words of the catalogue."""
+    from ledger.lifecycle_events import InterruptionCause
+
     tree = ast.parse(inspect.getsource(model))
     assert isinstance(tree.body[0], ast.ClassDef)
     for node in tree.body[0].body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
             text = ast.unparse(node.annotation).replace("'", "`").replace("...", "…")
+            if text == "InterruptionCause":
+                text = f"Literal[{', '.join(f'`{cause}`' for cause in get_args(InterruptionCause))}]"
             return text.replace("tuple[Count, …]", "list of counts").replace("tuple[list of counts, …]", "list of lists of counts").lower()
     return ""
 
