@@ -97,7 +97,7 @@ def build_pack(ledger: RoundLedger, round_id: str, terms: PackTerms, key: "Ed255
         "is_over": verification.settled is not None or verification.voided is not None,
         "tree_size": gathered.tree.size,
         "root": gathered.tree.root.hex(),
-        "streams": {record.stream: f"data/{file}" for file, record in gathered.records.items()},
+        "streams": {record.stream: file for file, record in gathered.records.items()},
         "absent": absent,
     }
     payload["pack.json"] = _document(index)

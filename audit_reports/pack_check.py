@@ -150,7 +150,7 @@ class _Checking:
         for leaf in self._json("data/leaves.json"):
             leaves.setdefault(leaf["stream"], []).append(leaf)
         for stream, file in self.index["streams"].items():
-            lines = [json.loads(line) for line in self._file(file).splitlines()]
+            lines = [json.loads(line) for line in self._file(f"data/{file}").splitlines()]
             rows = [EventRow(stream, each["index"] + 1, each["topic"], base64.b64decode(each["data"], validate=True)) for each in lines]
             of_stream = sorted(leaves.pop(stream, []), key=lambda leaf: int(leaf["version_first"]))
             appends = tuple(_leaf_row(leaf) for leaf in of_stream)
