@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 __all__ = [
     "BAG_TEXT",
+    "BYTES_MAX",
     "MANIFEST",
     "TAG_MANIFEST",
     "PackUnreadableError",

@@ -18,6 +18,7 @@ from ledger.lifecycle_events import ChoiceMade
 from ledger.store import EventRow
 
 __all__ = [
+    "MADE",
     "OFFERED",
     "ChoiceConflict",
     "ChoiceNotOffered",

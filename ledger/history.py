@@ -7,7 +7,7 @@ in a round's transaction, and what it says counts only as far as it agrees with 
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from engines.canonical import INTEGER_MAX
 from ledger.address import DatabaseAddress, LedgerPlace
 from ledger.errors import LedgerUnwritable
 from ledger.history_errors import HistoryMismatch, HistoryMissing
+from ledger.legs import STANDING_TOPICS, standing_of
 from ledger.postgres_errors import HistoryUnnamed
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM, RoundRecord
@@ -35,16 +36,7 @@ __all__ = [
     "totals",
 ]
 
-_STATUSES = {
-    "round_opened": "open",
-    "choice_offered": "waiting",
-    "choice_made": "open",
-    "round_interrupted": "interrupted",
-    "round_resumed": "open",
-    "round_settled": "settled",
-    "round_voided": "voided",
-}
-_TOPICS = tuple(f"{kind}/1" for kind in _STATUSES)
+_TOPICS = ("round_opened/1", *STANDING_TOPICS)
 _LEAVES_A_STEP = 20_000
 _ROWS_A_STEP = 500
 
@@ -182,20 +174,11 @@ def _entry(ledger: RoundLedger, record: RoundRecord) -> RoundEntry:
         kinds = [f"{event['kind']}/{event['v']}" for event in (opened, *more)]
         if kinds != [event.topic for event in record.events]:
             raise ValueError("not the events that their topics name")
-        return _readable_entry(record.round_id, opened, ends[0] if ends else None, _status([event["kind"] for event in more]))
+        return _readable_entry(record.round_id, opened, ends[0] if ends else None, standing_of(record.events[1:]))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         row = ledger.store.round(record.round_id)
         account_ref, game, external_ref = (str(row.account_ref), str(row.game), str(row.external_ref)) if row else ("", "", "")
         return RoundEntry(record.round_id, account_ref, game, "", "", 0, 0, 0, 0, 0, "", 0, 0, 0, 0, "unreadable", external_ref, 0)
-
-
-def _status(kinds: Sequence[str]) -> str:
-    """Return how a round stands by the kinds of its events behind the opening."""
-    status, is_asked = "open", False
-    for kind in kinds:
-        is_asked = kind == "choice_offered" or (is_asked and kind != "choice_made")
-        status = _STATUSES[kind]
-    return "waiting" if status == "open" and is_asked else status
 
 
 def _readable_entry(round_id: str, opened: dict[str, Any], end: dict[str, Any] | None, status: str) -> RoundEntry:

@@ -8,22 +8,23 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from engines.game import EventBytes
-from ledger.choices import OFFERED
+from ledger.choices import MADE, OFFERED
 from ledger.codec import is_game_topic
 from ledger.store import EventRow
 
-__all__ = ["Standing", "first_leg", "is_completed_by_system", "standing_of", "won_so_far"]
+__all__ = ["STANDING_TOPICS", "Standing", "first_leg", "is_completed_by_system", "standing_of", "won_so_far"]
 
 Standing: TypeAlias = Literal["open", "waiting", "interrupted", "settled", "voided"]
 _SPIN, _ENDED, _RESUMED = "spin_started/", "spin_ended/", "round_resumed/"
 _STANDINGS: dict[str, Standing] = {
-    "round_interrupted": "interrupted",
-    "round_resumed": "open",
-    "choice_made": "open",
-    "choice_offered": "waiting",
-    "round_settled": "settled",
-    "round_voided": "voided",
+    "round_interrupted/1": "interrupted",
+    "round_resumed/1": "open",
+    MADE: "open",
+    OFFERED: "waiting",
+    "round_settled/1": "settled",
+    "round_voided/1": "voided",
 }
+STANDING_TOPICS = tuple(_STANDINGS)
 
 
 def first_leg(events: Sequence[EventBytes]) -> int:
@@ -40,15 +41,15 @@ def first_leg(events: Sequence[EventBytes]) -> int:
 
 def standing_of(later: Sequence[EventRow]) -> Standing:
     """Return how a round stands by the events behind its opening."""
-    standing, is_asked = "open", False
+    standing: Standing = "open"
+    is_asked = False
     for row in later:
-        kind = row.topic.partition("/")[0]
-        found = _STANDINGS.get(kind)
-        if kind in ("choice_offered", "choice_made"):
-            is_asked = kind == "choice_offered"
+        found = _STANDINGS.get(row.topic)
+        if row.topic in (OFFERED, MADE):
+            is_asked = row.topic == OFFERED
         if found is not None:
             standing = "waiting" if found == "open" and is_asked else found
-    return standing  # type: ignore[return-value]
+    return standing
 
 
 def is_completed_by_system(later: Sequence[EventRow]) -> bool:

@@ -10,7 +10,7 @@ from ledger.recomputed_alterations import Movement, RecomputedIncidents, check_c
 from ledger.recomputed_builds import RecomputedBuilds
 from ledger.recomputed_disputes import RecomputedDisputes
 from ledger.recomputed_profiles import RecomputedProfiles
-from ledger.recomputed_rounds import RowFault, SettledRounds, compared_row
+from ledger.recomputed_rounds import RowFault, SettledRounds, compared_row, compared_values
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM
 from ledger.table_rows import TableRows
 
@@ -401,37 +401,18 @@ class Recomputed:
                 yield "row_missing", f"epochs {number}", f"{EPOCH_STREAM}{number}", "a row", "none"
 
     def _compare_states(self, rows: TableRows) -> Iterator[RowFault]:
-        missing = dict(self._states)
-        for ref, game, round_id in rows.states():
-            row, stream = f"states {ref}, {game}", ACCOUNT_STREAM + ref
-            wanted = missing.pop((ref, game), None)
-            if wanted is None:
-                yield "row_extra", row, stream, "no row without a round that left a state", round_id
-            elif wanted != round_id:
-                yield "row", f"round_id in {row}", stream, wanted, round_id
-        for ref, game in missing:
-            yield "row_missing", f"states {ref}, {game}", ACCOUNT_STREAM + ref, "a row", "none"
+        found = ((f"states {ref}, {game}", ACCOUNT_STREAM + ref, round_id) for ref, game, round_id in rows.states())
+        wanted = {f"states {ref}, {game}": (ACCOUNT_STREAM + ref, round_id) for (ref, game), round_id in self._states.items()}
+        yield from compared_values("round_id", found, wanted, "no row without a round that left a state")
 
     def _compare_interrupted(self, rows: TableRows) -> Iterator[RowFault]:
-        missing = dict(self._blocking)
-        for ref, game, round_id in rows.interrupted_rounds():
-            row, stream = f"interrupted_rounds {ref}, {game}", ROUND_STREAM + round_id
-            wanted = missing.pop((ref, game), None)
-            if wanted is None:
-                yield "row_extra", row, stream, "no row without a round that is interrupted", round_id
-            elif wanted != round_id:
-                yield "row", f"round_id in {row}", ROUND_STREAM + wanted, wanted, round_id
-        for (ref, game), round_id in missing.items():
-            yield "row_missing", f"interrupted_rounds {ref}, {game}", ROUND_STREAM + round_id, "a row", "none"
+        found = ((f"interrupted_rounds {ref}, {game}", ROUND_STREAM + id_, id_) for ref, game, id_ in rows.interrupted_rounds())
+        blocking = self._blocking.items()
+        wanted = {f"interrupted_rounds {ref}, {game}": (ROUND_STREAM + round_id, round_id) for (ref, game), round_id in blocking}
+        yield from compared_values("round_id", found, wanted, "no row without a round that is interrupted")
 
     def _compare_bonuses(self, rows: TableRows) -> Iterator[RowFault]:
-        missing = {ref: account.bonus_minor for ref, account in self.accounts.items() if account.bonus_minor is not None}
-        for ref, bonus in rows.bonuses():
-            row, stream = f"bonuses {ref}", ACCOUNT_STREAM + ref
-            wanted = missing.pop(ref, None)
-            if wanted is None:
-                yield "row_extra", row, stream, "no row without bonus money", str(bonus)
-            elif wanted != bonus:
-                yield "row", f"bonus_minor in {row}", stream, str(wanted), str(bonus)
-        for ref in missing:
-            yield "row_missing", f"bonuses {ref}", ACCOUNT_STREAM + ref, "a row", "none"
+        found = ((f"bonuses {ref}", ACCOUNT_STREAM + ref, bonus) for ref, bonus in rows.bonuses())
+        granted = {ref: account.bonus_minor for ref, account in self.accounts.items() if account.bonus_minor is not None}
+        wanted = {f"bonuses {ref}": (ACCOUNT_STREAM + ref, bonus) for ref, bonus in granted.items()}
+        yield from compared_values("bonus_minor", found, wanted, "no row without bonus money")

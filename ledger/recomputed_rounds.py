@@ -1,13 +1,13 @@
 """What the rows of rounds must be as their events make them, held against those that the ledger keeps."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from ledger.store import ROUND_STREAM
 from ledger.table_rows import PAGE_ROWS, TableRows, rows_in_pages
 
-__all__ = ["KeptRounds", "MatchedRounds", "RowFault", "SettledRounds", "compared_row"]
+__all__ = ["KeptRounds", "MatchedRounds", "RowFault", "SettledRounds", "compared_row", "compared_values"]
 
 # code, row, stream, want, got
 RowFault: TypeAlias = tuple[str, str, str, str, str]
@@ -18,6 +18,25 @@ def compared_row(row: str, stream: str, names: tuple[str, ...], wanted: Sequence
     for name, want, got in zip(names, wanted, found, strict=True):
         if want != got:
             yield "row", f"{name} in {row}", stream, str(want), str(got)
+
+
+def compared_values(
+    column: str, found: Iterable[tuple[str, str, Any]], wanted: Mapping[str, tuple[str, Any]], extra: str
+) -> Iterator[RowFault]:
+    """Yield where rows of one value each are not the wanted ones.
+
+    found: name, stream and value of each row. wanted: by name the stream that a row is about, and its value. extra: what is wanted
+    where there should be no row.
+    """
+    missing = dict(wanted)
+    for row, found_stream, value in found:
+        stream, want = missing.pop(row, (found_stream, None))
+        if want is None:
+            yield "row_extra", row, stream, extra, str(value)
+        elif want != value:
+            yield "row", f"{column} in {row}", stream, str(want), str(value)
+    for row, (stream, _) in missing.items():
+        yield "row_missing", row, stream, "a row", "none"
 
 
 class SettledRounds(Protocol):

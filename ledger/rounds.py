@@ -48,7 +48,7 @@ from ledger.lifecycle_events import LedgerCreated, RoundOpened, RoundSettled
 from ledger.merkle import append_form
 from ledger.money import check_bet, check_mode, is_bet_allowed
 from ledger.profile import Profile
-from ledger.profile_setting import CurrentProfile
+from ledger.profile_setting import CurrentProfile, profile_in_force
 from ledger.references import RoundIds
 from ledger.sqlite import LedgerFactory
 from ledger.sqlite_schema import check_ledger_file
@@ -158,7 +158,7 @@ class RoundLedger(Application[str]):
     @property
     def profile(self) -> Profile:
         """The jurisdiction profile that the next round is opened under; raises as `profile_in_force`."""
-        return self._profile.read()[0]
+        return profile_in_force(self.store).profile
 
     def open_account(self, name: str, currency: str) -> str:
         """Open an account and return its reference; raises AccountExists, CurrencyUnknown, TextInvalid."""

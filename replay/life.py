@@ -82,9 +82,11 @@ def _check_interruption(index: int, event: RoundInterrupted, opened: RoundOpened
         found.append(_finding("held", "money", index, where, f"{opened.cost_minor}, the cost", event.held_minor))
     if event.won_minor != won:
         found.append(_finding("won_so_far", "money", index, "won so far in round_interrupted", won, event.won_minor))
-    if event.acked_index >= index:
-        where = "event acknowledged in round_interrupted"
-        found.append(_finding("acked", "integrity", index, where, f"one before event {index}", event.acked_index))
+    is_timed = opened.opened_at_us <= event.acked_at_us <= event.interrupted_at_us
+    if not (0 <= event.acked_index < index and is_timed) and (event.acked_index, event.acked_at_us) != (-1, 0):
+        want = f"an event before {index} at a time between opening and interruption, or -1 at 0"
+        got = f"{event.acked_index} at {event.acked_at_us}"
+        found.append(_finding("acked", "integrity", index, "event acknowledged in round_interrupted", want, got))
     if not opened.opened_at_us <= event.broke_at_us <= event.interrupted_at_us:
         want = f"from {opened.opened_at_us}, when the round was opened, to {event.interrupted_at_us}, when it was recorded"
         found.append(_finding("time_order", "integrity", index, "time of the break in round_interrupted", want, event.broke_at_us))

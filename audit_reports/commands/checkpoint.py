@@ -1,12 +1,12 @@
 """Commands about what is signed: `checkpoint`, `prove`."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from audit_reports.new_file import check_new, write_new
 from audit_reports.options import (
     CheckpointOption,
     JsonOption,
@@ -42,14 +42,14 @@ def checkpoint(out: OutOption = "", ledger: LedgerOption = "ledger.db", keys: Ke
     from ledger.rounds import RoundLedger
 
     path = named_ledger(ledger)
-    _check_new(out)
+    check_new(out)
     opened = RoundLedger.open_for_reading(path)
     try:
         kept = sign_tree(opened, keys_folder(path, keys))
     finally:
         opened.close()
     if out:
-        _write_new(out, str(kept.signed))
+        write_new(out, str(kept.signed).encode())
     origin, tree_size, root, _ = kept.signed.checkpoint
     if as_json:
         facts = {"schema": "checkpoint/1", "origin": origin, "tree_size": tree_size, "root": root.hex(), "note": str(kept.signed)}
@@ -89,7 +89,7 @@ def prove(
         sys.exit(_check(check, load_anchors(checkpoints or [], vkeys or []), as_json=as_json))
     if not out:
         raise UsageError("-o", "a new file for the proof", "")
-    _check_new(out)
+    check_new(out)
     path = named_ledger(ledger)
     sys.exit(_prove(path, keys_folder(path, keys), round_, out, load_anchors(checkpoints or [], vkeys or []), as_json=as_json))
 
@@ -122,7 +122,7 @@ def _prove(path: Any, keys: Path, wanted: str, out: str, anchors: Any, *, as_jso
     if checked.findings:
         _print_findings(round_id, checked.findings, comparison, as_json=as_json)
         return EXIT_FINDINGS
-    _write_new(out, proof.as_json())
+    write_new(out, proof.as_json().encode())
     tree_size = given.signed.checkpoint.tree_size
     if as_json:
         print_json({"schema": "prove/1", "round_id": round_id, "file": out, "findings": [], "ledger": comparison.as_json()})
@@ -165,22 +165,3 @@ def _print_findings(round_id: str, findings: Any, comparison: Any, *, as_json: b
         for line in finding_lines(finding):
             print_line(line)
     print_line(f"  {comparison.statement}")
-
-
-def _check_new(out: str) -> None:
-    if out and os.path.lexists(out):
-        raise UsageError("-o", "a file that is not there yet", out)
-
-
-def _write_new(out: str, text: str) -> None:
-    """Write a new file; raises UsageError where there is one, LedgerUnwritable."""
-    from ledger.errors import LedgerUnwritable
-
-    try:
-        with open(out, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise UsageError("-o", "a file that is not there yet", out) from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise LedgerUnwritable(out, reason or type(error).__name__) from error

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from audit_reports.new_file import check_new, write_new
 from audit_reports.options import (
     CheckpointOption,
     JsonOption,
@@ -29,6 +30,7 @@ __all__ = ["register"]
 EXIT_FINDINGS = 3
 CASE_FIELDS = ("claimant", "claimed", "currency", "claimed_at", "question")
 CASE_MAX = 4000  # characters of a field
+CASE_BYTES_MAX, KEY_BYTES_MAX = 100_000, 1000
 
 
 def register(app: typer.Typer) -> None:
@@ -62,8 +64,7 @@ def build(
     from replay.anchors import load_anchors
 
     check_file_name(out, "-o")
-    if os.path.lexists(out):
-        raise UsageError("-o", "a file that is not there yet", out)
+    check_new(out)
     file_rules = None
     if rules:
         from engines.rules import load_rules
@@ -79,7 +80,7 @@ def build(
         pack = build_pack(opened, opened.find_round(round_), terms, signing_key)
     finally:
         opened.close()
-    _write_new(out, pack.data)
+    write_new(out, pack.data)
     verification = pack.verification
     if as_json:
         facts = {"round_id": verification.round_id, "verdict": verification.verdict, "as_of_us": pack.as_of_us, "absent": pack.absent}
@@ -95,11 +96,15 @@ def _case(file: str) -> dict[str, str] | None:
     if not file:
         return None
     check_file_name(file, "--case")
-    wanted = f"a TOML file with texts of {CASE_MAX} characters at most for {', '.join(CASE_FIELDS)}, and no others"
+    size = f"{CASE_BYTES_MAX} bytes in all"
+    wanted = f"a TOML file with texts of {CASE_MAX} characters at most for {', '.join(CASE_FIELDS)}, and no others, {size}"
     try:
-        values = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        text = _read(file, CASE_BYTES_MAX)
+        values = tomllib.loads(text.decode())
     except (OSError, ValueError) as error:
         raise UsageError("--case", wanted, file) from error
+    if len(text) > CASE_BYTES_MAX:
+        raise UsageError("--case", wanted, f"{file}, which is longer")
     found = {name: str(value) for name, value in values.items()}
     if set(found) != set(CASE_FIELDS) or any(len(text) > CASE_MAX for text in found.values()):
         raise UsageError("--case", wanted, ", ".join(sorted(found))[:200])
@@ -121,18 +126,6 @@ def _builder_key(named: str) -> Any:
         return key
 
 
-def _write_new(out: str, data: bytes) -> None:
-    from ledger.errors import LedgerUnwritable
-
-    try:
-        with open(out, "xb") as file:
-            file.write(data)
-    except FileExistsError as error:
-        raise UsageError("-o", "a file that is not there yet", out) from error
-    except OSError as error:
-        raise LedgerUnwritable(out, error.strerror or type(error).__name__) from error
-
-
 def verify(
     file: Annotated[str, typer.Argument(help="A pack, as `audit pack build` writes it.")],
     vkeys: VkeyOption = None,
@@ -144,6 +137,7 @@ def verify(
 
     Example: audit pack verify dispute.zip --vkey log.vkey
     """
+    from audit_reports.bag import BYTES_MAX
     from audit_reports.pack_check import check_pack
     from audit_reports.verdict_view import finding_json, finding_lines
     from ledger.keys import load_verifier_key
@@ -155,7 +149,7 @@ def verify(
 
         file_rules = load_rules(Path(rules))
     held = [load_verifier_key(Path(name)) for name in vkeys or []]
-    found = check_pack(Path(file).read_bytes(), file, vkeys=held, pack_key=_public_key(key), rules=file_rules)
+    found = check_pack(_read(file, BYTES_MAX), file, vkeys=held, pack_key=_public_key(key), rules=file_rules)
     if as_json:
         facts = {"round_id": found.round_id, "verdict": found.verdict, "checked": found.checked, "unchecked": found.unchecked}
         print_json({"schema": "pack-verify/1", **facts, "findings": [finding_json(finding) for finding in found.findings]})
@@ -174,10 +168,16 @@ def verify(
     sys.exit(EXIT_FINDINGS if found.findings else 0)
 
 
+def _read(file: str, size_max: int) -> bytes:
+    """Return the first bytes of a file, one more than it may have at most."""
+    with open(file, "rb") as opened:
+        return opened.read(size_max + 1)
+
+
 def _public_key(file: str) -> bytes:
     if not file:
         return b""
-    text = Path(file).read_text(encoding="ascii", errors="replace").strip()
+    text = _read(file, KEY_BYTES_MAX).decode("ascii", "replace").strip()
     try:
         key = bytes.fromhex(text)
     except ValueError:

@@ -1,15 +1,19 @@
 """Evidence packs: built from real rounds, the same bytes each time, checked by themselves, and every change in one found."""
 
+import json
 import os
 import random
 import re
 import shlex
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from audit_reports.bag import PackUnreadableError, read_zip, zip_bytes
+from audit_reports.bag import MANIFEST, TAG_MANIFEST, PackUnreadableError, manifest, read_zip, zip_bytes
+from audit_reports.commands.pack import CASE_FIELDS
 from audit_reports.pack_check import check_pack
 from tests.command_line import run
 from tests.conftest import ROOT
@@ -110,17 +114,67 @@ def test_every_change_of_a_byte_is_found(capfd: Capture, ledger: Path) -> None:
         assert codes(zip_bytes(other)) & {"bag", "pack_form"}
 
 
+def sealed_anew(members: dict[str, bytes]) -> bytes:
+    """Return a pack of these members with the bag's lists of hashes made anew, as one would who wants to pass for whole."""
+    folder = next(iter(members)).split("/")[0] + "/"
+    inner = {name.removeprefix(folder): content for name, content in members.items()}
+    inner[MANIFEST] = manifest({name: content for name, content in inner.items() if name.startswith("data/")})
+    tags = {name: content for name, content in inner.items() if not name.startswith("data/") and name != TAG_MANIFEST}
+    inner[TAG_MANIFEST] = manifest(tags)
+    return zip_bytes({folder + name: content for name, content in inner.items()})
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to each value inside a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def with_another(text: bytes, chance: random.Random) -> bytes:
+    """Return a JSON object in which one value is of another kind, or away."""
+    whole = json.loads(text)
+    *path, last = chance.choice(list(places(whole)))
+    holder = whole
+    for key in path:
+        holder = holder[key]
+    if chance.random() < 0.2:
+        del holder[last]
+    else:
+        holder[last] = chance.choice([None, True, -1, 2**53, 10**30, "", "\x00", "00" * 32, "9" * 5000, [], [1], {}, {"a": 1}, [[[]]], 1.5])
+    return json.dumps(whole, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode() + b"\n"
+
+
+def test_values_of_another_kind_are_found_too(capfd: Capture, ledger: Path) -> None:
+    """A pack whose hashes are made anew over a member with a value of another kind is found out, never a failure of ours."""
+    data = built(capfd, ledger, round_ids(capfd, ledger)[1], "whole.zip", "--checkpoint", ledger.with_name("kept.checkpoint"))
+    members = read_zip(data, "pack")
+    assert sealed_anew(members) == data
+    chance = random.Random(1)
+    ours = [name for name in members if name.endswith((".json", ".jsonl")) and not name.endswith(("report.json", "signature.json"))]
+    for _ in range(FLIPS):
+        name = chance.choice(ours)
+        lines = members[name].splitlines(keepends=True)
+        place = chance.randrange(len(lines))
+        before, lines[place] = lines[place], with_another(lines[place], chance)
+        is_found = bool(codes(sealed_anew({**members, name: b"".join(lines)})))
+        assert is_found == (lines[place] != before), (name, lines[place])
+
+
 def test_what_cannot_be_done_is_said(capfd: Capture, ledger: Path, tmp_path: Path) -> None:
     """Wrong options are named with what was wanted, and nothing is written."""
     round_id = round_ids(capfd, ledger)[0]
     (tmp_path / "there.zip").write_bytes(b"")
     (tmp_path / "case.toml").write_text("claimant = 1\n")
+    (tmp_path / "long.toml").write_text("#" * 99_900 + "\n" + "".join(f'{name} = ""\n' for name in CASE_FIELDS) + "#" * 100)
     (tmp_path / "key").write_text("zz")
     out = ("-o", tmp_path / "new.zip")
     for words, status, message in (
         (("build", "--round", round_id, "-o", tmp_path / "there.zip"), 2, "-o: want a file that is not there yet"),
         (("build", "--round", round_id, "--case", tmp_path / "case.toml", *out), 2, "--case: want a TOML file with texts of 4000"),
         (("build", "--round", round_id, "--case", tmp_path / "none.toml", *out), 2, "--case: want a TOML file with texts of 4000"),
+        (("build", "--round", round_id, "--case", tmp_path / "long.toml", *out), 2, "which is longer"),
         (("build", "--round", "nothing-of-it", *out), 3, "round nothing-of-it"),
         (("build", "--round", round_id, "--as-of", "now", *out), 2, "--as-of: want a time"),
         (("build", "--round", round_id, "--pack-key", tmp_path / "key", *out), 4, "want an Ed25519 private key"),

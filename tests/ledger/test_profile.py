@@ -135,6 +135,7 @@ def test_a_profile_is_set_by_two(tmp_path: Path) -> None:
     with new_ledger(tmp_path) as (ledger, ref):
         first = ledger.play(ref, game(), "base", 200).opened
         event = set_profile(ledger.store, shipped("better-of"), "Ann", "Bob")
+        assert ledger.profile == shipped("better-of")
         second = ledger.play(ref, game(), "base", 200).opened
         assert (first.profile_id, first.profile_hash) == ("default", default_profile().profile_hash)
         assert (second.profile_id, second.profile_hash) == ("better-of", event.profile_hash)
