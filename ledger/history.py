@@ -32,6 +32,7 @@ __all__ = [
     "compare",
     "default_history_path",
     "is_history",
+    "round_row",
     "round_rows",
     "totals",
 ]
@@ -141,6 +142,11 @@ def round_rows(ledger: RoundLedger, wanted: RoundFilter = ALL_ROUNDS) -> Iterato
         entry = _entry(ledger, record)
         if wanted.takes(entry):
             yield entry
+
+
+def round_row(ledger: RoundLedger, record: RoundRecord) -> RoundEntry:
+    """Return a round's row, recomputed from its stream as it was read."""
+    return _entry(ledger, record._replace(events=tuple(event for event in record.events if event.topic in _TOPICS)))
 
 
 def totals(entries: Iterable[RoundEntry]) -> dict[str, Total]:

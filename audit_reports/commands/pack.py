@@ -91,8 +91,10 @@ def build(
         note(f"not in it: {what}, for {why}")
 
 
-def _case(file: str) -> dict[str, str] | None:
-    """Return the question in a TOML file; raises UsageError."""
+def _case(file: str) -> dict[str, Any] | None:
+    """Return the question in a TOML file; raises UsageError, AmountInvalid, CurrencyUnknown."""
+    from ledger.money import parse_amount
+
     if not file:
         return None
     check_file_name(file, "--case")
@@ -105,10 +107,13 @@ def _case(file: str) -> dict[str, str] | None:
         raise UsageError("--case", wanted, file) from error
     if len(text) > CASE_BYTES_MAX:
         raise UsageError("--case", wanted, f"{file}, which is longer")
-    found = {name: str(value) for name, value in values.items()}
-    if set(found) != set(CASE_FIELDS) or any(len(text) > CASE_MAX for text in found.values()):
-        raise UsageError("--case", wanted, ", ".join(sorted(found))[:200])
-    return found
+    if set(values) != set(CASE_FIELDS) or any(not isinstance(value, str) or len(value) > CASE_MAX for value in values.values()):
+        raise UsageError("--case", wanted, ", ".join(sorted(values))[:200])
+    parse_time(values["claimed_at"], "--case, claimed_at", "")
+    if not values["claimed_at"]:
+        raise UsageError("--case, claimed_at", "a time such as 2026-11-30T14:00:00+01:00", "none")
+    claimed = parse_amount(values.pop("claimed"), values["currency"])
+    return {**values, "claimed_minor": claimed}
 
 
 def _builder_key(named: str) -> Any:

@@ -1,0 +1,88 @@
+"""What a report for readers is made of: one sequence of blocks, from which the page and the paper are both drawn.
+
+Every text in a block is plain text, whatever it holds: who draws it escapes it.
+"""
+
+from typing import NamedTuple
+
+from audit_reports.round_report import SymbolReport
+
+__all__ = ["Block", "Board", "Cell", "Heading", "Pairs", "Paragraph", "Row", "Spin", "Table", "Tone", "Verdict", "plain"]
+
+Tone = str  # "" as it is, or `quiet`, `strong`, `alarm`
+Row = tuple[str, ...]
+
+
+class Heading(NamedTuple):
+    """A section begins: level 2, or 3 within one. `anchor` is unique in the report."""
+
+    level: int
+    text: str
+    anchor: str = ""
+
+
+class Paragraph(NamedTuple):
+    """Pieces of text, each with its tone, in one paragraph."""
+
+    spans: tuple[tuple[str, Tone], ...]
+
+
+class Verdict(NamedTuple):
+    """The verdict by its name, and in plain words."""
+
+    name: str
+    text: str
+    is_wrong: bool
+
+
+class Pairs(NamedTuple):
+    """Names and what stands there."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+class Table(NamedTuple):
+    """A table with a head; numbers stand in the columns `right`, text of outside or long hashes may break anywhere.
+
+    is_folded: it is closed on the page until a reader opens it, and on paper cut where it is long.
+    """
+
+    caption: str
+    heads: Row
+    rows: tuple[Row, ...]
+    right: frozenset[int] = frozenset()
+    is_folded: bool = False
+
+
+class Cell(NamedTuple):
+    """One cell of a board; `notes` say in words what its frame shows."""
+
+    symbol: SymbolReport
+    text: str  # value and mark
+    is_won: bool
+    is_new: bool
+    notes: tuple[str, ...]
+
+
+class Board(NamedTuple):
+    """A board from its top row down; None where a reel has no cell."""
+
+    caption: str
+    rows: tuple[tuple[Cell | None, ...], ...]
+
+
+class Spin(NamedTuple):
+    """One spin with its blocks; `number` counts from 1, up to `of`."""
+
+    number: int
+    of: int
+    title: str
+    blocks: tuple[Heading | Paragraph | Board, ...]
+
+
+Block = Heading | Paragraph | Verdict | Pairs | Table | Spin
+
+
+def plain(text: object, tone: Tone = "") -> Paragraph:
+    """Return a paragraph of one piece."""
+    return Paragraph(((str(text), tone),))

@@ -1,0 +1,152 @@
+"""What a pack holds of the ledger itself: streams, leaves with their paths, checkpoints, keys, the lines of history."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from engines.canonical import CanonicalFormError, canonical_json
+from ledger.checkpoints import log_keys
+from ledger.codec import parse_event
+from ledger.errors import LedgerError, TreeBroken
+from ledger.history import round_row
+from ledger.lifecycle_events import BonusMoved, FundsMoved, RoundOpened
+from ledger.merkle import audit_path, consistency_path
+from ledger.rounds import RoundLedger
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, EventRow, LeafRow, RoundRecord, Tree
+from replay.anchors import Anchors
+
+__all__ = ["Gathered", "checkpoint_files", "document", "gather", "history_of", "json_lines", "stream_files"]
+
+_ROUND_FILES = ("streams/round-before.jsonl", "streams/round.jsonl", "streams/round-after.jsonl")
+_ACCOUNT_FILE = "streams/account.jsonl"
+
+
+class Gathered(NamedTuple):
+    """What is read of a ledger for a pack, of one tree."""
+
+    ledger: RoundLedger
+    tree: Tree
+    records: dict[str, RoundRecord]  # by the file that its stream gets
+
+
+def document(value: Any) -> bytes:
+    """Return a value as a file of canonical JSON."""
+    return canonical_json(value) + b"\n"
+
+
+def json_lines(values: Sequence[Any]) -> bytes:
+    """Return values as a file of canonical JSON, a line each."""
+    return b"".join(map(document, values))
+
+
+def gather(ledger: RoundLedger, round_id: str) -> Gathered:
+    """Read the streams of a round's pack, each as far as the tree goes; raises RoundUnknown."""
+    try:
+        tree = ledger.store.tree()
+    except TreeBroken:
+        tree = Tree(ledger.store.tree_size(), b"")
+    opened = ledger.opening(round_id)
+    before, after = _neighbours(ledger, opened, round_id)
+    wanted = {"streams/round.jsonl": ROUND_STREAM + round_id, _ACCOUNT_FILE: ACCOUNT_STREAM + opened.account_ref}
+    wanted |= {"streams/epoch.jsonl": f"{EPOCH_STREAM}{opened.epoch}", "streams/ledger.jsonl": LEDGER_STREAM}
+    wanted |= {f"streams/{name}.jsonl": ROUND_STREAM + each for name, each in (("round-before", before), ("round-after", after)) if each}
+    records = {}
+    for file, stream in wanted.items():
+        (record,) = ledger.store.records_of([stream])
+        records[file] = _cut(record, tree.size)
+    return Gathered(ledger, tree, records)
+
+
+def _cut(record: RoundRecord, size: int) -> RoundRecord:
+    """Return a stream as the first leaves have it; what no leaf covers stays."""
+    later = [append.version_first for append in record.appends if append.leaf_index >= size]
+    if not later:
+        return record
+    appends = tuple(append for append in record.appends if append.leaf_index < size)
+    return record._replace(appends=appends, events=tuple(event for event in record.events if event.version < min(later)))
+
+
+def _neighbours(ledger: RoundLedger, opened: RoundOpened, round_id: str) -> tuple[str, str]:
+    """Return the rounds of the account opened before and after a round, by their leaves; empty where there is none."""
+    streams = [ROUND_STREAM + each for each in ledger.store.rounds_of(opened.account_ref)]
+    records = ledger.store.records_of(streams, topics=("round_opened/1",))
+    leaves = sorted((record.appends[0].leaf_index, record.round_id) for record in records if record.appends)
+    place = next((number for number, (_, each) in enumerate(leaves) if each == round_id), None)
+    if place is None:
+        return "", ""
+    return leaves[place - 1][1] if place else "", leaves[place + 1][1] if place + 1 < len(leaves) else ""
+
+
+def _covering(record: RoundRecord, version: int) -> tuple[int, LeafRow | None]:
+    """Return the append that a version of a stream came in, and its place among the stream's; -1 and None where no leaf covers it."""
+    covering = [(place, each) for place, each in enumerate(record.appends) if each.version_first <= version <= each.version_last]
+    return covering[0] if covering else (-1, None)
+
+
+def stream_files(gathered: Gathered) -> dict[str, bytes]:
+    """Return the streams, and `leaves.json`."""
+
+    def line(record: RoundRecord, row: EventRow) -> dict[str, Any]:
+        append, leaf = _covering(record, row.version)
+        place = {"stream": record.stream, "index": row.version - 1, "append": append, "topic": row.topic}
+        return {**place, "recorded_at_us": leaf.recorded_at_us if leaf else 0, "data": base64.b64encode(row.data).decode()}
+
+    records = gathered.records
+    files = {file: json_lines([line(record, row) for row in record.events]) for file, record in records.items()}
+    leaves = [leaf for record in records.values() for leaf in _leaves(gathered, record)]
+    return {**files, "leaves.json": document(sorted(leaves, key=lambda leaf: int(leaf["leaf_index"])))}
+
+
+def _leaves(gathered: Gathered, record: RoundRecord) -> Iterator[dict[str, Any]]:
+    for append in record.appends:
+        try:
+            path = audit_path(append.leaf_index, gathered.tree.size, gathered.ledger.store.subtree) if gathered.tree.root else []
+        except TreeBroken:
+            path = []
+        yield {**append._asdict(), "leaf_hash": append.leaf_hash.hex(), "path": [node.hex() for node in path]}
+
+
+def checkpoint_files(gathered: Gathered, anchors: Anchors, absent: dict[str, str]) -> dict[str, bytes]:
+    """Return the checkpoints that are not of a later tree, their proofs, and the log's keys."""
+    size, files, proofs = gathered.tree.size, {}, []
+    for given in anchors.checkpoints:
+        signed = given.signed
+        if not 0 < signed.checkpoint.tree_size <= size:
+            continue
+        try:
+            path = consistency_path(signed.checkpoint.tree_size, size, gathered.ledger.store.subtree)
+        except TreeBroken:
+            path = []
+        files[f"checkpoints/{signed.checkpoint.tree_size}.checkpoint"] = str(signed).encode()
+        proofs.append({"size": signed.checkpoint.tree_size, "path": [node.hex() for node in path]})
+    if not files:
+        absent["checkpoint"] = "the pack was built without one: nothing says that the record was not written anew since"
+    files["consistency.json"] = document(sorted(proofs, key=lambda proof: int(proof["size"])))
+    try:
+        keys = log_keys(gathered.ledger)
+    except LedgerError as error:
+        keys, absent["the log's keys"] = [], str(error)
+    files["keys/log.vkey"] = "".join(f"{each}\n" for each in keys).encode()
+    return files
+
+
+def history_of(gathered: Gathered) -> dict[str, Any]:
+    """Return the game history of the account's rounds in the pack, and what moved its balance from the first to the last of them."""
+    rounds = [gathered.records[file] for file in _ROUND_FILES if file in gathered.records]
+    rows = [round_row(gathered.ledger, record)._asdict() for record in rounds]
+    leaves = [append.leaf_index for record in rounds for append in record.appends]
+    return {"rounds": rows, "movements": list(_movements(gathered.records, leaves)) if leaves else []}
+
+
+def _movements(records: Mapping[str, RoundRecord], leaves: Sequence[int]) -> Iterator[dict[str, Any]]:
+    account = records[_ACCOUNT_FILE]
+    for row in account.events:
+        _, leaf = _covering(account, row.version)
+        if leaf is None or not min(leaves) <= leaf.leaf_index <= max(leaves):
+            continue
+        try:
+            event = parse_event(row)
+        except (CanonicalFormError, LedgerError):  # which the record's check says
+            continue
+        if isinstance(event, FundsMoved | BonusMoved):
+            yield {"index": row.version - 1, "leaf_index": leaf.leaf_index, **event.model_dump()}
