@@ -1,13 +1,13 @@
 """The evidence pack of one round (`docs/pack-format.md`): what an adjudicator is handed, and can check without this program."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, zip_bytes
 from audit_reports.clauses import ClauseFacts, clause_matrix
+from audit_reports.draw_log import draw_log
 from audit_reports.pack_page import pack_page
 from audit_reports.pack_paper import pack_paper
 from audit_reports.pack_report import PackFacts, report_blocks
@@ -17,7 +17,6 @@ from audit_reports.round_report import RoundReport, report_json
 from audit_reports.round_source import RoundNotShownError, read_report
 from audit_reports.statement import signed_statement
 from audit_reports.verdict_view import verdict_json
-from engines.rng import words
 from ledger.keys import public_key_bytes
 from ledger.rounds import RoundLedger
 from replay.anchors import Anchors
@@ -169,16 +168,9 @@ def _rerun(verifier: Verifier, verification: Verification, absent: dict[str, str
     if draws is None or others is None:
         absent["draws, what-if"] = "the round could not be rerun, or is void"
         return _Rerun(files)
-    stream = list(islice(words(key), max((draw.first_word + draw.word_count for draw in draws), default=0)))
-    files["draws.jsonl"] = json_lines([_draw(draw, stream) for draw in draws])
+    files["draws.jsonl"] = json_lines(draw_log(draws, key))
     files["what-if.json"] = document([other._asdict() for other in others])
     return _Rerun(files, draws, others)
-
-
-def _draw(draw: Any, stream: Sequence[int]) -> dict[str, Any]:
-    taken = stream[draw.first_word : draw.first_word + draw.word_count]
-    facts = {"number": draw.number, "purpose": draw.purpose, "n": draw.n, "first_word": draw.first_word}
-    return {**facts, "words": list(taken), "result": draw.result}
 
 
 def _report(ledger: RoundLedger, terms: PackTerms, round_id: str, absent: dict[str, str]) -> RoundReport | None:

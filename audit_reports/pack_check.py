@@ -4,121 +4,56 @@ A pack is held against itself: bag and signature, the record's own checks, the r
 where the pack has it. Findings are of severity `integrity` unless the referee or the rerun says otherwise.
 """
 
-import base64
 import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, read_zip
+from audit_reports.draw_log import draw_log
+from audit_reports.pack_parts import CONSISTENCIES, DRAW, INDEX, ROUND_KEY, VERDICT, Index, MalformedError, Parts, Said
 from audit_reports.statement import SUBJECTS, read_statement
-from engines.canonical import INTEGER_MAX, canonical_json
+from engines.canonical import CanonicalFormError
 from engines.game import EventBytes
 from engines.registry import game_of_rules
-from engines.rng import round_key_commitment
-from engines.rules import GameRules
+from engines.rng import round_key, round_key_commitment, seed_commitment
+from engines.rules import GameRules, RulesFileError, load_rules
 from ledger.checkpoint import parse_checkpoint, verify_note
-from ledger.codec import is_game_topic
+from ledger.codec import is_game_topic, parse_event
 from ledger.errors import LedgerError
 from ledger.keys import VerifierKey, parse_verifier_key
+from ledger.lifecycle_events import EpochCommitted, RoundOpened, SeedRevealed
 from ledger.merkle import is_consistent
-from ledger.store import EventRow, LeafRow, RoundRecord, Tree
+from ledger.store import EPOCH_STREAM, RoundRecord
 from replay.check import RoundCheck
 from replay.record_check import check_record
 from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
 from replay.rulebook import Rulebook
-from replay.verdict import Finding
+from replay.verdict import EXIT_FINDINGS, VERDICTS, Finding, exit_status
 
 __all__ = ["PackCheck", "check_pack"]
 
-T = TypeVar("T")
-
-
-Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Moment = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
-Stored = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # of a row that may have been altered
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class _Index(_Part):
-    """`pack.json`."""
-
-    document: Literal["pack/1"] = Field(alias="schema")
-    round_id: str
-    as_of_us: Moment
-    as_of_from: Literal["given", "checkpoint", "leaf"]
-    verdict: str
-    is_over: bool
-    tree_size: Annotated[int, Field(ge=0, lt=2**62)]
-    root: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
-    streams: dict[str, str]
-    absent: dict[str, str]
-
-
-class _Leaf(_Part):
-    """One of `leaves.json`."""
-
-    leaf_index: Stored
-    stream: str
-    version_first: Stored
-    version_last: Stored
-    recorded_at_us: Stored
-    leaf_hash: Hash
-    path: list[Hash]
-
-    @property
-    def row(self) -> LeafRow:
-        """The leaf as a ledger gives it."""
-        numbers = (self.version_first, self.version_last, self.recorded_at_us)
-        return LeafRow(self.leaf_index, self.stream, *numbers, bytes.fromhex(self.leaf_hash))
-
-
-class _Line(_Part):
-    """One event of a stream."""
-
-    append: Stored
-    data: str
-    index: Stored
-    recorded_at_us: Stored
-    stream: str
-    topic: str
-
-
-class _Consistency(_Part):
-    """One of `consistency.json`."""
-
-    size: Annotated[int, Field(ge=0, lt=2**62)]
-    path: list[Hash]
-
-
-class _RoundKey(_Part):
-    """`round-key.json`."""
-
-    round_key: Hash
-
-
-_INDEX, _LEAVES, _LINE = TypeAdapter(_Index), TypeAdapter(list[_Leaf]), TypeAdapter(_Line)
-_CONSISTENCIES, _ROUND_KEY = TypeAdapter(list[_Consistency]), TypeAdapter(_RoundKey)
-
 
 class PackCheck(NamedTuple):
-    """What a pack comes to: what was checked, in words, what could not be, and the findings."""
+    """What a pack comes to: what was checked, in words, what could not be, and the findings.
+
+    `said_count` of the findings stand in the pack's own verdict: an honest pack of a wrong round.
+    """
 
     round_id: str
-    verdict: str  # that the pack says of its round
+    verdict: str  # that the pack gives of its round
     checked: list[str]
     unchecked: list[str]
     findings: list[Finding]
+    said_count: int
 
-
-class _MalformedError(Exception):
-    """A file of a pack is not what its name says."""
+    @property
+    def exit_status(self) -> int:
+        """3 for findings and for a verdict that is not clean, else 0."""
+        verdict = next((each for each in VERDICTS if each == self.verdict), None)
+        return EXIT_FINDINGS if verdict is None else exit_status(verdict, self.findings)
 
 
 def _finding(code: str, where: str, want: object, got: object) -> Finding:
@@ -132,125 +67,139 @@ def check_pack(
 
     vkeys: log keys that came by another way. pack_key: the builder's, 32 bytes. Raises PackUnreadableError for what is no pack.
     """
-    members = read_zip(data, where)
-    checking = _Checking(members, vkeys, pack_key, Rulebook(rules))
+    checking = _Checking(Parts(read_zip(data, where)), vkeys, pack_key, rules)
     try:
         checking.run()
-    except (_MalformedError, ValueError, RecursionError, LedgerError) as error:
+    except (MalformedError, ValueError, RecursionError, LedgerError) as error:
         got = f"{type(error).__name__} {error}"[:200]
         checking.findings.append(_finding("pack_form", "form of the pack", "that of docs/pack-format.md", got))
-    index = checking.index
+    index, said = checking.index, checking.said
     cover = (index.round_id, index.verdict) if index is not None else ("", "")
-    return PackCheck(*cover, checking.checked, checking.unchecked, checking.findings)
+    named = {(each.code, each.event_index) for each in said.findings} if said is not None else set()
+    said_count = sum((each.code, each.event_index) in named for each in checking.findings)
+    return PackCheck(*cover, checking.checked, checking.unchecked, checking.findings, said_count)
 
 
 class _Checking:
     """One pack on its way through the checks."""
 
-    def __init__(self, members: Mapping[str, bytes], vkeys: Sequence[VerifierKey], pack_key: bytes, rulebook: Rulebook) -> None:
+    def __init__(self, parts: Parts, vkeys: Sequence[VerifierKey], pack_key: bytes, rules: GameRules | None) -> None:
         self.findings: list[Finding] = []
         self.checked: list[str] = []
         self.unchecked: list[str] = []
-        self.index: _Index | None = None
-        self._folder = next(iter(members), "").partition("/")[0]
-        self._members = {name.partition("/")[2]: content for name, content in members.items() if name.startswith(f"{self._folder}/")}
-        self._is_one_folder = len(self._members) == len(members)
-        self._vkeys, self._pack_key, self._rulebook = vkeys, pack_key, rulebook
+        self.index: Index | None = None
+        self.said: Said | None = None
+        self._parts, self._vkeys, self._pack_key, self._given_rules = parts, vkeys, pack_key, rules
+
+    def _find(self, code: str, where: str, want: object, got: object) -> None:
+        self.findings.append(_finding(code, where, want, got))
 
     def run(self) -> None:
         """Do all checks in turn."""
         self._check_bag()
-        self.index = index = self._json("data/pack.json", _INDEX)
+        self.index = index = self._parts.json("pack.json", INDEX)
         self._check_statement(index)
-        records = dict(self._records(index))
-        for record in records.values():
-            self.findings += [each._replace(message=f"{record.stream}, {each.message}") for each in check_record(record)]
-        self.checked.append(f"record: {sum(len(record.appends) for record in records.values())} appends lead to the root")
+        self._check_files(index)
+        self._check_verdict(index)
+        records = {record.stream: record for record in self._parts.records(index)}
+        self._check_records(index, records)
         self._check_checkpoints(index)
-        own = next((record for record in records.values() if record.stream == f"round/{index.round_id}"), None)
+        own = records.get(f"round/{index.round_id}")
         if own is None:
-            raise _MalformedError(f"no stream of round {index.round_id}")
-        rounds = check_record_events(own, self._rulebook.find, is_balance_shown=False)
+            raise MalformedError(f"no stream of round {index.round_id}")
+        opened = next((event for event in _events(own) if isinstance(event, RoundOpened)), None)
+        rulebook = Rulebook(self._given_rules or self._check_rules(opened))
+        rounds = check_record_events(own, rulebook.find, is_balance_shown=False)
         self.findings += rounds.findings
         self.checked.append("rules: the referee and the totals went over the round's events")
-        self._rerun(own, rounds)
-
-    def _file(self, name: str) -> bytes:
-        if name not in self._members:
-            raise _MalformedError(f"no file {name}")
-        return self._members[name]
-
-    def _json(self, name: str, form: TypeAdapter[T]) -> T:
-        """Return what a file holds; raises _MalformedError for another form, ValidationError for other values."""
-        content = self._file(name)
-        if canonical_json(json.loads(content)) + b"\n" != content:
-            raise _MalformedError(f"{name} is no canonical JSON")
-        return form.validate_json(content)
+        if index.is_over != (rounds.settled is not None or rounds.voided is not None):
+            self._find("is_over", "is_over of pack.json", not index.is_over, index.is_over)
+        if opened is not None:
+            self._check_seed(opened, records)
+        self._rerun(own, rounds, rulebook)
 
     def _check_bag(self) -> None:
-        """Hold the manifests against the members, and the folder against the round."""
-        tags = {name: content for name, content in self._members.items() if not name.startswith("data/") and name != TAG_MANIFEST}
-        payload = {name: content for name, content in self._members.items() if name.startswith("data/")}
+        """Hold the manifests against the members."""
+        tags = {name: content for name, content in self._parts.tags.items() if name != TAG_MANIFEST}
+        payload = {f"data/{name}": content for name, content in self._parts.payload.items()}
         for name, wanted in ((MANIFEST, manifest(payload)), (TAG_MANIFEST, manifest(tags)), ("bagit.txt", BAG_TEXT.encode())):
-            if self._members.get(name) != wanted:
-                self.findings.append(_finding("bag", name, "what the members come to", "another text"))
+            if self._parts.tags.get(name) != wanted:
+                self._find("bag", name, "what the members come to", "another text")
+        others = sorted(set(tags) - {*SUBJECTS, "signature.json"})
+        if others:
+            self._find("bag", "tag files", "those of the format alone", ", ".join(others))
         self.checked.append(f"bag: {len(payload)} files under their hashes")
 
-    def _check_statement(self, index: _Index) -> None:
-        """Hold signature and statement against the bag."""
-        payload = {name: content for name, content in self._members.items() if name.startswith("data/")}
+    def _check_statement(self, index: Index) -> None:
+        """Hold signature and statement against the bag, and the folder against the round."""
+        tags = self._parts.tags
+        payload = {f"data/{name}": content for name, content in self._parts.payload.items()}
         described = bag_description(index.as_of_us, index.round_id, payload)
-        if self._members.get("bag-info.txt") != described or self._folder != folder_of(index.round_id) or not self._is_one_folder:
-            self.findings.append(_finding("bag", "bag-info.txt and folder", "those of round and moment", "others"))
-        public_key = bytes.fromhex(self._file("data/keys/pack.pub").decode("ascii").strip())
-        statement = read_statement(self._file("signature.json"), public_key)
+        if tags.get("bag-info.txt") != described or self._parts.folder != folder_of(index.round_id) or not self._parts.is_one_folder:
+            self._find("bag", "bag-info.txt and folder", "those of round and moment", "others")
+        named = self._parts.file("keys/pack.pub")
+        public_key = bytes.fromhex(named.decode("ascii").strip())
+        if named != f"{public_key.hex()}\n".encode():
+            self._find("pack_form", "keys/pack.pub", "64 hex digits and a newline", "another text")
+        statement = read_statement(tags.get("signature.json", b""), public_key)
         if statement is None:
-            self.findings.append(_finding("signature", "signature.json", "an in-toto statement in a DSSE envelope", "another text"))
+            self._find("signature", "signature.json", "an in-toto statement in a DSSE envelope", "another text")
             return
         if not statement.is_signed:
-            self.findings.append(_finding("signature", "signature", "one by the key in the pack", "none"))
-        wanted = {name: hashlib.sha256(self._members.get(name, b"")).hexdigest() for name in SUBJECTS}
+            self._find("signature", "signature", "one by the key in the pack", "none")
+        wanted = {name: hashlib.sha256(tags.get(name, b"")).hexdigest() for name in SUBJECTS}
         said = {"as_of_us": index.as_of_us, "prepared_for": "assessment", "round_id": index.round_id, "verdict": index.verdict}
         if statement.subjects != wanted or statement.predicate != said:
-            self.findings.append(_finding("statement", "statement", "one over this bag and its cover", "another"))
+            self._find("statement", "statement", "one over this bag and its cover", "another")
         if not self._pack_key:
             self.unchecked.append("builder: signed by the key in the pack, not compared with one that you hold; give it with --key")
         elif self._pack_key != public_key:
-            self.findings.append(_finding("pack_key", "builder's key", self._pack_key.hex(), public_key.hex()))
+            self._find("pack_key", "builder's key", self._pack_key.hex(), public_key.hex())
         else:
             self.checked.append("builder: signed by the key that you hold")
 
-    def _records(self, index: _Index) -> Iterator[tuple[str, RoundRecord]]:
-        """Yield the streams of the pack as a ledger would give them."""
-        tree = Tree(index.tree_size, bytes.fromhex(index.root))
-        leaves: dict[str, list[_Leaf]] = {}
-        for leaf in self._json("data/leaves.json", _LEAVES):
-            leaves.setdefault(leaf.stream, []).append(leaf)
-        for stream, file in index.streams.items():
-            lines = [_LINE.validate_json(line) for line in self._file(f"data/{file}").splitlines()]
-            rows = [EventRow(stream, each.index + 1, each.topic, base64.b64decode(each.data, validate=True)) for each in lines]
-            of_stream = sorted(leaves.pop(stream, []), key=lambda leaf: leaf.version_first)
-            appends = tuple(leaf.row for leaf in of_stream)
-            paths = tuple(tuple(bytes.fromhex(node) for node in leaf.path) for leaf in of_stream)
-            yield file, RoundRecord(stream, tuple(rows), appends, paths, tree)
-        if leaves:
-            self.findings.append(_finding("leaves", "leaves.json", "leaves of the pack's streams alone", ", ".join(leaves)))
+    def _check_files(self, index: Index) -> None:
+        for name, got in self._parts.wrong_files(index):
+            self._find("files", f"data/{name}", "the files of the format", got)
+        for name in self._parts.uncanonical():
+            self._find("pack_form", f"data/{name}", "canonical JSON", "another form")
+        self.unchecked.append("pages, clauses, history and software: there under their hashes, not made anew")
 
-    def _check_checkpoints(self, index: _Index) -> None:
+    def _check_verdict(self, index: Index) -> None:
+        self.said = said = self._parts.json("verdict.json", VERDICT)
+        if (said.round_id, said.verdict) != (index.round_id, index.verdict) or index.verdict not in VERDICTS:
+            self._find("verdict", "verdict.json", f"{index.verdict} of {index.round_id}", f"{said.verdict} of {said.round_id}")
+
+    def _check_records(self, index: Index, records: Mapping[str, RoundRecord]) -> None:
+        """Hold events against their leaves, and these against the root."""
+        for record in records.values():
+            self.findings += [each._replace(message=f"{record.stream}, {each.message}") for each in check_record(record)]
+        for file, place in self._parts.misplaced(index, records):
+            self._find("place", f"line {place + 1} of {file}", "stream, append and time of its leaf", "others")
+        count = sum(len(record.appends) for record in records.values())
+        if count != self._parts.file("leaves.json").count(b'"leaf_hash"'):
+            self._find("leaves", "leaves.json", "leaves of the pack's streams alone", "others too")
+        self.checked.append(f"record: {count} appends lead to the root")
+
+    def _check_checkpoints(self, index: Index) -> None:
         """Hold each checkpoint's signature and root against the log's keys and the pack's tree."""
-        named = [parse_verifier_key(line, where="keys/log.vkey") for line in self._file("data/keys/log.vkey").decode().splitlines()]
+        named = [parse_verifier_key(line, where="keys/log.vkey") for line in self._parts.file("keys/log.vkey").decode().splitlines()]
         keys = list(self._vkeys) or named
-        proofs = self._json("data/consistency.json", _CONSISTENCIES)
-        paths = {proof.size: [bytes.fromhex(node) for node in proof.path] for proof in proofs}
-        size, root = index.tree_size, bytes.fromhex(index.root)
-        names = [name for name in self._members if name.startswith("data/checkpoints/")]
+        paths = {proof.size: [bytes.fromhex(node) for node in proof.path] for proof in self._parts.json("consistency.json", CONSISTENCIES)}
+        names = [name for name in self._parts.payload if name.startswith("checkpoints/")]
+        sizes = set()
         for name in names:
-            signed = parse_checkpoint(self._members[name], where=name)
+            signed = parse_checkpoint(self._parts.payload[name], where=name)
             if not verify_note(signed.note, keys):
-                self.findings.append(_finding("checkpoint_signature", name, "a signature by the log's key", "none"))
+                self._find("checkpoint_signature", name, "a signature by the log's key", "none")
             of = signed.checkpoint
-            if not is_consistent(of.tree_size, of.root, size, root, paths.get(of.tree_size, [])):
-                self.findings.append(_finding("checkpoint_root", name, "a tree that this one has grown from", "another"))
+            sizes.add(of.tree_size)
+            if name != f"checkpoints/{of.tree_size}.checkpoint":
+                self._find("checkpoint_name", name, f"checkpoints/{of.tree_size}.checkpoint", name)
+            if not is_consistent(of.tree_size, of.root, index.tree_size, index.tree.root, paths.get(of.tree_size, [])):
+                self._find("checkpoint_root", name, "a tree that this one has grown from", "another")
+        if sizes != set(paths):
+            self._find("consistency", "consistency.json", f"proofs of {sorted(sizes)}", f"of {sorted(paths)}")
         if names:
             self.checked.append(f"checkpoints: {len(names)}, signed by {'the key that you hold' if self._vkeys else 'a key in the pack'}")
         if not names or not self._vkeys:
@@ -258,25 +207,86 @@ class _Checking:
                 "log: not held against a key that came by another way; give it with --vkey" if names else "log: no checkpoint"
             )
 
-    def _rerun(self, own: RoundRecord, rounds: RoundCheck) -> None:
-        """Rerun the engine from the round's key, and hold the recorded game events against it."""
+    def _check_rules(self, opened: RoundOpened | None) -> GameRules | None:
+        """Hold rules, texts and profile against the hashes that the round names; return the rules in the pack, where they are those."""
+        if opened is None:
+            return None
+        for name, wanted in (("texts.json", opened.texts_hash), ("profile.json", opened.profile_hash)):
+            content = self._parts.payload.get(name)
+            if content is not None and hashlib.sha256(content[:-1]).hexdigest() != wanted:
+                self._find(name.removesuffix(".json"), name, wanted, hashlib.sha256(content[:-1]).hexdigest())
+        if "rules.toml" not in self._parts.payload:
+            return None
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "rules.toml"
+            path.write_bytes(self._parts.payload["rules.toml"])
+            try:
+                rules = load_rules(path)
+            except (RulesFileError, RecursionError):
+                self._find("rules", "rules.toml", "a rules file", "another text")
+                return None
+        if rules.rules_hash == opened.rules_hash:
+            return rules
+        self._find("rules", "rules.toml", opened.rules_hash, rules.rules_hash)
+        return None
+
+    def _check_seed(self, opened: RoundOpened, records: Mapping[str, RoundRecord]) -> None:
+        """Hold a seed that is revealed against its commitment, and the round's key against the seed."""
+        epoch = records.get(f"{EPOCH_STREAM}{opened.epoch}")
+        events = _events(epoch) if epoch is not None else []
+        committed = next((event.seed_commitment for event in events if isinstance(event, EpochCommitted)), "")
+        if committed != opened.seed_commitment:
+            self._find("seed", "commitment of the epoch", opened.seed_commitment, committed or "none")
+        seed = next((bytes.fromhex(event.server_seed) for event in events if isinstance(event, SeedRevealed)), None)
+        if seed is None:
+            self.unchecked.append("seed: sealed, so that the round's key is held against its own commitment alone")
+            return
+        if seed_commitment(seed) != committed:
+            self._find("seed", "revealed seed", committed, seed_commitment(seed))
+        made = round_key_commitment(round_key(seed, opened.game, opened.client_seed, opened.nonce))
+        if made != opened.round_key_commitment:
+            self._find("seed", "round key of the revealed seed", opened.round_key_commitment, made)
+        self.checked.append("seed: revealed, the one committed to, and the round's key is made from it")
+
+    def _rerun(self, own: RoundRecord, rounds: RoundCheck, rulebook: Rulebook) -> None:
+        """Rerun the engine from the round's key, and hold the recorded game events and the draws against it."""
         opened = rounds.opened
-        if opened is None or "data/round-key.json" not in self._members or rounds.terms is None:
+        if opened is None or "round-key.json" not in self._parts.payload or rounds.terms is None:
             self.unchecked.append("rerun: the pack has no key of the round, or the round cannot be walked")
             return
-        key = bytes.fromhex(self._json("data/round-key.json", _ROUND_KEY).round_key)
+        key = bytes.fromhex(self._parts.json("round-key.json", ROUND_KEY).round_key)
         if round_key_commitment(key) != opened.round_key_commitment:
-            self.findings.append(_finding("round_key", "round key", opened.round_key_commitment, round_key_commitment(key)))
+            self._find("round_key", "round key", opened.round_key_commitment, round_key_commitment(key))
             return
         try:
-            rules = self._rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
+            rules = rulebook.find(opened.game, opened.rules_version, opened.rules_hash)
         except LookupError as error:
             self.unchecked.append(f"rerun: {error}")
             return
-        outcome = game_of_rules(rules).play(key, opened.mode, opened.bet_minor, rounds.terms.state_in, rounds.terms.choices)
+        game, terms = game_of_rules(rules), (opened.mode, opened.bet_minor, rounds.terms.state_in, rounds.terms.choices)
+        outcome = game.play(key, *terms)
         recorded = [(row.version - 1, EventBytes(row.topic, row.data)) for row in own.events if is_game_topic(row.topic)]
         if rounds.settled is None:
             outcome = outcome._replace(events=outcome.events[: len(recorded)])
         won = rounds.settled.total_win_minor if rounds.settled is not None else outcome.total_win_minor
         self.findings += compare_outcome(recorded, outcome, recorded_win_minor=won)
         self.checked.append("rerun: the engine was run again from the round's key")
+        if "draws.jsonl" in self._parts.payload:
+            wanted = draw_log(game.draws(key, *terms), key)
+            got = [each.model_dump() for each in self._parts.lines("draws.jsonl", DRAW)]
+            if wanted != got:
+                place = next(
+                    (at for at, (one, other) in enumerate(zip(wanted, got, strict=False)) if one != other), min(len(wanted), len(got))
+                )
+                self._find("draws", f"draw {place}", *(each[place] if place < len(each) else "none" for each in (wanted, got)))
+
+
+def _events(record: RoundRecord) -> list[object]:
+    """Return the events of a stream that can be read; the others are for the record's check."""
+    found: list[object] = []
+    for row in record.events:
+        try:
+            found.append(parse_event(row))
+        except (CanonicalFormError, LedgerError):
+            continue
+    return found

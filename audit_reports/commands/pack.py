@@ -3,8 +3,9 @@
 import os
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,9 +26,11 @@ from audit_reports.options import (
 )
 from audit_reports.output import note, print_json, print_line
 
+if TYPE_CHECKING:
+    from audit_reports.pack_check import PackCheck
+
 __all__ = ["register"]
 
-EXIT_FINDINGS = 3
 CASE_FIELDS = ("claimant", "claimed", "currency", "claimed_at", "question")
 CASE_MAX = 4000  # characters of a field
 CASE_BYTES_MAX, KEY_BYTES_MAX = 100_000, 1000
@@ -144,7 +147,7 @@ def verify(
     """
     from audit_reports.bag import BYTES_MAX
     from audit_reports.pack_check import check_pack
-    from audit_reports.verdict_view import finding_json, finding_lines
+    from audit_reports.verdict_view import finding_json
     from ledger.keys import load_verifier_key
 
     check_file_name(file, "FILE")
@@ -157,20 +160,25 @@ def verify(
     found = check_pack(_read(file, BYTES_MAX), file, vkeys=held, pack_key=_public_key(key), rules=file_rules)
     if as_json:
         facts = {"round_id": found.round_id, "verdict": found.verdict, "checked": found.checked, "unchecked": found.unchecked}
-        print_json({"schema": "pack-verify/1", **facts, "findings": [finding_json(finding) for finding in found.findings]})
+        findings = [finding_json(finding) for finding in found.findings]
+        print_json({"schema": "pack-verify/1", **facts, "findings": findings, "said_count": found.said_count})
     else:
-        count = len(found.findings)
-        print_line(
-            f"{'NOTHING FOUND' if not count else f'{count} FINDING' + 'S' * (count > 1)}  pack of round {found.round_id}, {found.verdict}"
-        )
-        for text in found.checked:
-            print_line(f"  checked      {text}")
-        for text in found.unchecked:
-            print_line(f"  not checked  {text}")
-        for finding in found.findings:
-            for line in finding_lines(finding):
-                print_line(line)
-    sys.exit(EXIT_FINDINGS if found.findings else 0)
+        for line in _check_lines(found):
+            print_line(line)
+    sys.exit(found.exit_status)
+
+
+def _check_lines(found: "PackCheck") -> Iterator[str]:
+    from audit_reports.verdict_view import finding_lines
+
+    count = len(found.findings)
+    named = f", {found.said_count} of them named by the pack itself" if found.said_count else ""
+    head = "NOTHING FOUND" if not count else f"{count} FINDING{'S' * (count > 1)}"
+    yield f"{head}  pack of round {found.round_id}, {found.verdict}{named}"
+    yield from (f"  checked      {text}" for text in found.checked)
+    yield from (f"  not checked  {text}" for text in found.unchecked)
+    for finding in found.findings:
+        yield from finding_lines(finding)
 
 
 def _read(file: str, size_max: int) -> bytes:
