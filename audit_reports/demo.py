@@ -1,4 +1,4 @@
-"""The guided tour: play, verify, alter a copy, show what is found."""
+"""The guided tour: play, verify, alter a copy, show what is found, hand a round over."""
 
 import json
 import os
@@ -8,14 +8,22 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from audit_reports.evidence_pack import PackTerms, build_pack
+from audit_reports.new_file import write_new
 from audit_reports.options import UsageError, check_place
 from audit_reports.output import follow, print_json, print_line
+from audit_reports.pack_check import PackCheck, check_pack
+from audit_reports.pack_paper import PaperMissingError
+from audit_reports.pack_view import check_lines
 from audit_reports.verdict_view import finding_json, summary_json, summary_lines, verdict_lines
 from engines.canonical import canonical_json
 from engines.registry import GAMES, installed_game, installed_rules
+from ledger.checkpoints import sign_tree
 from ledger.errors import LedgerUnwritable
+from ledger.keys import create_signing_key, load_verifier_key
 from ledger.rounds import RoundLedger
 from ledger.store import ROUND_STREAM
+from replay.anchors import load_anchors
 from replay.bulk import BulkSummary, plan_bulk, verify_bulk
 from replay.verification import Verification, Verifier
 
@@ -24,6 +32,7 @@ __all__ = ["run_demo"]
 ROUNDS = {"base": 40, "ante": 20, "buy": 3}
 COINS_MINOR = 10  # of a bet, or the most that the game takes
 FUNDS_MINOR = 10_000_00
+PACK = "pack.zip"
 
 
 class Alteration(NamedTuple):
@@ -61,13 +70,25 @@ def run_demo(folder: str, *, as_json: bool) -> int:
         for line in verdict_lines(verification):
             print_line("   " + line)
     say()
+    say("4. The evidence pack of that round from the honest ledger, checked by itself")
+    try:
+        found = _check_pack(place, alteration.round_id)
+    except PaperMissingError as error:  # an installation without the extra: the tour goes on
+        found = None
+        say(f"   not built: {error}")
+    if found is not None and not as_json:
+        for line in check_lines(found):
+            print_line("   " + line)
+    say()
     is_well = not summary.is_wrong and verification.verdict == "record_tampered" and bool(verification.findings)
+    is_well = is_well and (found is None or not found.findings)
     if as_json:
         document = {"schema": "demo/1", "folder": str(place), "rounds": played, "summary": summary_json(summary)}
-        found = [finding_json(finding) for finding in verification.findings]
-        print_json({**document, "altered": alteration._asdict(), "altered_verdict": verification.verdict, "altered_findings": found})
+        findings = [finding_json(finding) for finding in verification.findings]
+        altered = {"altered": alteration._asdict(), "altered_verdict": verification.verdict, "altered_findings": findings}
+        print_json({**document, **altered, "pack": _pack_json(place, found)})
     else:
-        _say_where(place, alteration)
+        _say_where(place, alteration, is_packed=found is not None)
     return 0 if is_well else 3
 
 
@@ -120,6 +141,20 @@ def _verify_round(path: Path, keys_dir: Path, round_id: str) -> Verification:
         ledger.close()
 
 
+def _check_pack(place: Path, round_id: str) -> PackCheck:
+    """Build the pack of a round, held against a checkpoint and signed by a key of the tour's own, and check it."""
+    path, keys_dir = place / "ledger.db", place / "ledger.db.keys"
+    ledger = RoundLedger.open_for_reading(path)
+    try:
+        (place / "kept.checkpoint").write_text(str(sign_tree(ledger, keys_dir).signed))
+        anchors = load_anchors([str(place / "kept.checkpoint")], [str(keys_dir / "log.vkey")])
+        data = build_pack(ledger, round_id, PackTerms(keys_dir, anchors), create_signing_key(place / "pack.key")).data
+    finally:
+        ledger.close()
+    write_new(str(place / PACK), data)
+    return check_pack(data, PACK, vkeys=[load_verifier_key(keys_dir / "log.vkey")])
+
+
 def _alter_copy(path: Path, copy: Path) -> Alteration:
     """Copy the ledger and raise the first win in it, past the triggers that refuse it, as someone with the file could."""
     shutil.copyfile(path, copy)
@@ -137,11 +172,17 @@ def _alter_copy(path: Path, copy: Path) -> Alteration:
     return Alteration(stream.removeprefix(ROUND_STREAM), version, win_minor, win_minor * 10)
 
 
-def _say_where(place: Path, alteration: Alteration) -> None:
+def _pack_json(place: Path, found: PackCheck | None) -> dict[str, Any] | None:
+    return found and {"file": str(place / PACK), "findings": [finding_json(each) for each in found.findings]}
+
+
+def _say_where(place: Path, alteration: Alteration, *, is_packed: bool) -> None:
     print_line("Where everything lies")
     print_line(f"   the ledger            {place / 'ledger.db'}")
     print_line(f"   its keys              {place / 'ledger.db.keys'}")
     print_line(f"   the altered copy      {place / 'altered.db'}")
+    if is_packed:
+        print_line(f"   the evidence pack     {place / PACK}")
     command = "audit" if shutil.which("audit") else os.path.relpath(sys.argv[0])
     print_line("Try next")
     print_line(f"   {command} show --ledger {place / 'ledger.db'} --round {alteration.round_id}")

@@ -198,7 +198,13 @@ def _print_csv(entries: list[Any]) -> None:
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(RoundEntry._fields)
-    writer.writerows([printable(value) if isinstance(value, str) else value for value in entry] for entry in entries)
+    writer.writerows([_spreadsheet_safe(value) if isinstance(value, str) else value for value in entry] for entry in entries)
+
+
+def _spreadsheet_safe(text: str) -> str:
+    """Return text that no spreadsheet runs as a formula: with an apostrophe before what would begin one. Numbers are no text here."""
+    shown = printable(text)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else shown
 
 
 def _print_json(entries: list[Any], differences: list[Any] | None) -> None:

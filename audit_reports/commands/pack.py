@@ -3,9 +3,8 @@
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +24,6 @@ from audit_reports.options import (
     parse_time,
 )
 from audit_reports.output import note, print_json, print_line
-
-if TYPE_CHECKING:
-    from audit_reports.pack_check import PackCheck
 
 __all__ = ["register"]
 
@@ -147,6 +143,7 @@ def verify(
     """
     from audit_reports.bag import BYTES_MAX
     from audit_reports.pack_check import check_pack
+    from audit_reports.pack_view import check_lines
     from audit_reports.verdict_view import finding_json
     from ledger.keys import load_verifier_key
 
@@ -163,22 +160,9 @@ def verify(
         findings = [finding_json(finding) for finding in found.findings]
         print_json({"schema": "pack-verify/1", **facts, "findings": findings, "said_count": found.said_count})
     else:
-        for line in _check_lines(found):
+        for line in check_lines(found):
             print_line(line)
     sys.exit(found.exit_status)
-
-
-def _check_lines(found: "PackCheck") -> Iterator[str]:
-    from audit_reports.verdict_view import finding_lines
-
-    count = len(found.findings)
-    named = f", {found.said_count} of them named by the pack itself" if found.said_count else ""
-    head = "NOTHING FOUND" if not count else f"{count} FINDING{'S' * (count > 1)}"
-    yield f"{head}  pack of round {found.round_id}, {found.verdict}{named}"
-    yield from (f"  checked      {text}" for text in found.checked)
-    yield from (f"  not checked  {text}" for text in found.unchecked)
-    for finding in found.findings:
-        yield from finding_lines(finding)
 
 
 def _read(file: str, size_max: int) -> bytes:
