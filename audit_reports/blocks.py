@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from audit_reports.round_report import SymbolReport
 
-__all__ = ["Block", "Board", "Cell", "Heading", "Pairs", "Paragraph", "Row", "Spin", "Table", "Tone", "Verdict", "plain"]
+__all__ = ["Block", "Board", "Cell", "Heading", "Pairs", "Paragraph", "Row", "Spin", "Table", "Text", "Tone", "Verdict", "plain"]
 
 Tone = str  # "" as it is, or `quiet`, `strong`, `alarm`
 Row = tuple[str, ...]
@@ -54,6 +54,13 @@ class Table(NamedTuple):
     is_folded: bool = False
 
 
+class Text(NamedTuple):
+    """A document as it is, in its own lines; folded on the page."""
+
+    caption: str
+    text: str
+
+
 class Cell(NamedTuple):
     """One cell of a board; `notes` say in words what its frame shows."""
 
@@ -80,7 +87,7 @@ class Spin(NamedTuple):
     blocks: tuple[Heading | Paragraph | Board, ...]
 
 
-Block = Heading | Paragraph | Verdict | Pairs | Table | Spin
+Block = Heading | Paragraph | Verdict | Pairs | Table | Text | Spin
 
 
 def plain(text: object, tone: Tone = "") -> Paragraph:

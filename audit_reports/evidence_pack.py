@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, zip_bytes
@@ -40,7 +41,10 @@ what each file holds, byte for byte, for whoever would rather write a checker of
 
 
 class PackTerms(NamedTuple):
-    """What a pack is built with: keys of the ledger, checkpoints, the rules file and question that were named, the moment."""
+    """What a pack is built with: keys of the ledger, checkpoints, the rules file and question that were named, the moment.
+
+    texts: those that players were shown, by their SHA-256 in hex.
+    """
 
     keys_dir: Path
     anchors: Anchors
@@ -48,6 +52,7 @@ class PackTerms(NamedTuple):
     rules_path: Path | None = None
     case: Mapping[str, Any] | None = None
     as_of_us: int | None = None
+    texts: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Pack(NamedTuple):
@@ -80,7 +85,9 @@ def build_pack(ledger: RoundLedger, round_id: str, terms: PackTerms, key: "Ed255
     payload = _records(gathered, terms, verification, absent)
     rerun = _rerun(verifier, verification, absent)
     found = governing_rules(verification.opened, terms.rules_path)
-    payload |= rerun.files | rules_files(verification.opened, found, absent) | profile_files(ledger, verification.opened, absent)
+    payload |= (
+        rerun.files | rules_files(verification.opened, found, terms.texts, absent) | profile_files(ledger, verification.opened, absent)
+    )
     report = _report(ledger, terms, round_id, absent)
     if report is not None:
         payload["report.json"] = document(report_json(report, findings=verification.findings))
@@ -92,7 +99,8 @@ def build_pack(ledger: RoundLedger, round_id: str, terms: PackTerms, key: "Ed255
     payload["clauses.json"] = document([clause.as_json() for clause in clauses])
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in payload.items()}
     history, rules = history_of(gathered), found[1] if found else None
-    seen = (verification, report, terms.case, absent, as_of_us, gathered.tree, gathered.records, history, rules)
+    texts = {name: payload[name] for name in sorted(payload) if name.startswith("texts/")}
+    seen = (verification, report, terms.case, absent, as_of_us, gathered.tree, gathered.records, history, rules, texts)
     facts = PackFacts(*seen, rerun.draws, rerun.alternatives, clauses, software, digests)
     payload |= _readers(facts)
     payload["pack.json"] = document(_index(gathered, verification, absent, as_of_us, as_of_from))

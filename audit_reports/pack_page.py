@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Verdict
+from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Text, Verdict
 from audit_reports.output import time_text
 from audit_reports.pictures import symbol_shape
 from audit_reports.round_report import SymbolReport
@@ -76,6 +76,9 @@ def _block(block: Block | Board) -> Iterator[str]:
             yield f'<table class="pairs"><tbody>{rows}</tbody></table>'
         case Table():
             yield _table(block)
+        case Text():
+            lines = "\n".join(map(_text, block.text.splitlines()))
+            yield f'<details><summary>{_text(block.caption)}</summary><pre class="words">{lines}</pre></details>'
         case Board():
             rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in block.rows)
             yield _scrolled(f'<table class="board"><caption>{_text(block.caption)}</caption><tbody>{rows}</tbody></table>', block.caption)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Verdict
+from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Text, Verdict
 from audit_reports.output import time_text
 from audit_reports.pictures import symbol_svg
 from audit_reports.round_report import SymbolReport
@@ -71,6 +71,8 @@ def _drawn(block: Block | Board, symbols: dict[int, SymbolReport]) -> Iterator[d
             yield {"kind": "pairs", "rows": [[_text(cell) for cell in row] for row in block.rows]}
         case Table():
             yield from _table(block)
+        case Text():
+            yield {"kind": "words", "caption": _text(block.caption), "lines": [_text(line) for line in block.text.splitlines()]}
         case Board():
             rows = [[_cell(cell, symbols) for cell in row] for row in block.rows]
             yield {"kind": "board", "caption": _text(block.caption), "rows": rows}

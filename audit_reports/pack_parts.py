@@ -1,6 +1,7 @@
 """The files of a pack as a checker reads them, each of one strict form (`docs/pack-format.md`, The payload)."""
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ _ALWAYS_FILES = frozenset(
 )
 _SOMETIMES = frozenset({"case.json", "report.json", "rules.toml", "rules.json", "texts.json", "profile.json", "round-key.json"})
 _BY_KEY = frozenset({"draws.jsonl", "what-if.json"})
-_CHECKPOINT = re.compile(r"checkpoints/[1-9][0-9]{0,18}\.checkpoint")
+_CHECKPOINT, _TEXT = re.compile(r"checkpoints/[1-9][0-9]{0,18}\.checkpoint"), re.compile(r"texts/([0-9a-f]{64})\.txt")
 
 
 class MalformedError(Exception):
@@ -168,8 +169,12 @@ class Parts:
         allowed = _ALWAYS_FILES | _SOMETIMES | streams | (_BY_KEY if "round-key.json" in self.payload else frozenset())
         if not index.is_over:
             allowed -= {"round-key.json"} | _BY_KEY
-        others = sorted(name for name in self.payload if name not in allowed and not _CHECKPOINT.fullmatch(name))
-        yield from ((name, "one that does not belong here") for name in others)
+        for name in sorted(set(self.payload) - allowed):
+            if (text := _TEXT.fullmatch(name)) is not None:
+                if hashlib.sha256(self.payload[name]).hexdigest() != text[1] or text[1].encode() not in self.payload.get("texts.json", b""):
+                    yield name, "another text than its name and texts.json say"
+            elif not _CHECKPOINT.fullmatch(name):
+                yield name, "one that does not belong here"
 
     def uncanonical(self) -> Iterator[str]:
         """Yield the names of JSON files that are not in the canonical form."""

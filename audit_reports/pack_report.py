@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from audit_reports.blocks import Block, Heading, Pairs, Row, Table, Verdict, plain
+from audit_reports.blocks import Block, Heading, Pairs, Row, Table, Text, Verdict, plain
 from audit_reports.clauses import Clause
 from audit_reports.output import time_text
 from audit_reports.round_blocks import spin_blocks
@@ -54,6 +54,7 @@ class PackFacts(NamedTuple):
     records: Mapping[str, RoundRecord]
     history: Mapping[str, Any]
     rules: GameRules | None
+    texts: Mapping[str, bytes]  # those that players were shown, as far as they are at hand, by file
     draws: Sequence[Draw] | None
     alternatives: Sequence[Alternative] | None
     clauses: Sequence[Clause]
@@ -192,6 +193,9 @@ def _rules(facts: PackFacts) -> Iterator[Block]:
     )
     texts = tuple((source.name, source.document, source.sha256) for source in rules.sources)
     yield Table("texts in force, by their hashes", ("name", "document", "SHA-256"), texts)
+    for source in rules.sources:
+        if (content := facts.texts.get(f"texts/{source.sha256}.txt")) is not None:
+            yield Text(f"{source.document}, the text as players were shown it", content.decode("utf-8", "replace"))
     pays = [(symbol.name.replace("_", " "), symbol.role, _pays(rules, number)) for number, symbol in enumerate(rules.symbols)]
     yield Table("paytable, in multiples of the bet", ("symbol", "kind", "pays"), tuple(pays), is_folded=True)
     assumed = tuple((name, text) for name, text in rules.assumptions.items())

@@ -1,6 +1,7 @@
 """What a pack holds of the rules that governed a round: rules file and sheet, the texts shown to players, the jurisdiction profile."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ def governing_rules(opened: RoundOpened | None, given: Path | None) -> tuple[Pat
     return None
 
 
-def rules_files(opened: RoundOpened | None, found: tuple[Path, GameRules] | None, absent: dict[str, str]) -> dict[str, bytes]:
-    """Return rules file, rules sheet and the list of texts."""
+def rules_files(
+    opened: RoundOpened | None, found: tuple[Path, GameRules] | None, words: Mapping[str, bytes], absent: dict[str, str]
+) -> dict[str, bytes]:
+    """Return rules file, rules sheet, the list of texts, and those of them that are at hand; words: texts by their SHA-256."""
     if opened is None:
         return {}
     if found is None:
@@ -42,7 +45,9 @@ def rules_files(opened: RoundOpened | None, found: tuple[Path, GameRules] | None
     texts = canonical_json([source.model_dump() for source in rules.sources])
     if hashlib.sha256(texts).hexdigest() == opened.texts_hash:
         files["texts.json"] = texts + b"\n"
-        absent["words of the game's texts"] = "the program that built the pack has their hashes alone, in texts.json"
+        files |= {f"texts/{source.sha256}.txt": words[source.sha256] for source in rules.sources if source.sha256 in words}
+        if missing := [source.document for source in rules.sources if source.sha256 not in words]:
+            absent["words of the game's texts"] = f"not given to the builder, whose hashes stand in texts.json: {', '.join(missing)}"
     else:
         absent["texts of the game"] = f"the round names texts {opened.texts_hash or 'by no hash'}, which its rules file does not lead to"
     return files

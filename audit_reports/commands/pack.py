@@ -1,5 +1,6 @@
 """Evidence packs: `pack build`, `pack verify`."""
 
+import hashlib
 import os
 import sys
 import tomllib
@@ -29,7 +30,7 @@ __all__ = ["register"]
 
 CASE_FIELDS = ("claimant", "claimed", "currency", "claimed_at", "question")
 CASE_MAX = 4000  # characters of a field
-CASE_BYTES_MAX, KEY_BYTES_MAX = 100_000, 1000
+CASE_BYTES_MAX, KEY_BYTES_MAX, TEXT_BYTES_MAX = 100_000, 1000, 1_000_000
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +50,7 @@ def build(
     pack_key: Annotated[str, typer.Option("--pack-key", envvar="AUDIT_PACK_KEY", help="The builder's own key; made at first use.")] = "",
     checkpoints: CheckpointOption = None,
     vkeys: VkeyOption = None,
+    texts: Annotated[str, typer.Option("--texts", help="Folder with the texts that players were shown; those of the hashes go in.")] = "",
     rules: RulesOption = "",
     ledger: LedgerOption = "ledger.db",
     keys: KeysOption = "",
@@ -72,7 +74,9 @@ def build(
     path = named_ledger(ledger)
     folder = keys_folder(path, keys)
     anchors = load_anchors(checkpoints or [], vkeys or [])
-    terms = PackTerms(folder, anchors, file_rules, Path(rules) if rules else None, _case(case), parse_time(as_of, "--as-of", zone))
+    terms = PackTerms(
+        folder, anchors, file_rules, Path(rules) if rules else None, _case(case), parse_time(as_of, "--as-of", zone), _texts(texts)
+    )
     signing_key = _builder_key(pack_key)
     opened = RoundLedger.open_for_reading(path)
     try:
@@ -113,6 +117,17 @@ def _case(file: str) -> dict[str, Any] | None:
         raise UsageError("--case, claimed_at", "a time such as 2026-11-30T14:00:00+01:00", "none")
     claimed = parse_amount(values.pop("claimed"), values["currency"])
     return {**values, "claimed_minor": claimed}
+
+
+def _texts(folder: str) -> dict[str, bytes]:
+    """Return the files of a folder by their SHA-256; what is longer than a text of a game is passed over."""
+    if not folder:
+        return {}
+    place = Path(folder)
+    if not place.is_dir():
+        raise UsageError("--texts", "a folder", folder)
+    files = [path.read_bytes() for path in sorted(place.iterdir()) if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX]
+    return {hashlib.sha256(content).hexdigest(): content for content in files}
 
 
 def _builder_key(named: str) -> Any:
