@@ -66,6 +66,20 @@ def test_init_play_doctor(capfd: Capture, postgres: PostgresServer, tmp_path: Pa
     assert whole_ledger_faults(url) == []
 
 
+def test_an_evidence_pack(capfd: Capture, played: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pack is built of a round in a database, the same bytes twice, nothing is found in it, and it does not hold the password."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    named = ("--ledger", played.ledger, "--keys", played.keys_dir)
+    round_id = run(capfd, "find", *named[:2], "--json").lines[2]["round_id"]
+    for name in ("one.zip", "two.zip"):
+        done = run(capfd, "pack", "build", "--round", round_id, *named, "-o", tmp_path / name)
+        assert done.status == 0, done.err
+    data = (tmp_path / "one.zip").read_bytes()
+    assert data == (tmp_path / "two.zip").read_bytes()
+    assert PASSWORD.encode() not in data
+    assert run(capfd, "pack", "verify", tmp_path / "one.zip", "--vkey", played.keys_dir / "log.vkey").status == 0
+
+
 def test_verify_find_show_history_export(capfd: Capture, played: Place, tmp_path: Path) -> None:
     """What reads works as on a file: verdict, bulk with workers, search, pictures, history, export."""
     ledger, keys = ("--ledger", played.ledger), ("--keys", played.keys_dir)
