@@ -76,7 +76,7 @@ def build_pack(ledger: RoundLedger, round_id: str, terms: PackTerms, key: "Ed255
     """
     gathered = _gather(ledger, round_id)
     as_of_us, as_of_from = _moment(ledger, gathered, terms)
-    evidence = {"keys_dir": terms.keys_dir, "rules": terms.rules, "anchors": terms.anchors, "as_of_us": as_of_us}
+    evidence = {"keys_dir": terms.keys_dir, "rules": terms.rules, "anchors": _as_in_pack(terms.anchors), "as_of_us": as_of_us}
     verifier = Verifier(ledger, **evidence)
     verification = verifier.verify(round_id)
     report = _report(ledger, terms, round_id)
@@ -170,6 +170,12 @@ def _moment(ledger: RoundLedger, gathered: _Gathered, terms: PackTerms) -> tuple
     return ledger.store.recorded_at(size or gathered.tree.size), "checkpoint" if size else "leaf"
 
 
+def _as_in_pack(anchors: Anchors) -> Anchors:
+    """Return anchors with each checkpoint called by its name in the pack: a file's place on one machine says nothing on another."""
+    named = [each._replace(where=f"checkpoints/{each.signed.checkpoint.tree_size}.checkpoint") for each in anchors.checkpoints]
+    return anchors._replace(checkpoints=tuple(named))
+
+
 def _payload(
     gathered: _Gathered, terms: PackTerms, verifier: Verifier, verification: Verification
 ) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -181,10 +187,7 @@ def _payload(
     files = {file: _stream_lines(record) for file, record in gathered.records.items()}
     files["leaves.json"] = _document(_leaves(gathered))
     files |= _checkpoints(gathered, terms, absent)
-    document = verdict_json(verification)
-    if (checkpoint := document["ledger"]["checkpoint"]) is not None:
-        checkpoint["file"] = f"checkpoints/{checkpoint['tree_size']}.checkpoint"
-    files["verdict.json"] = _document(document)
+    files["verdict.json"] = _document(verdict_json(verification))
     if terms.case is not None:
         files["case.json"] = _document(dict(terms.case))
     files |= _replayed(verifier, verification, absent)
