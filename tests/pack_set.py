@@ -41,8 +41,9 @@ CAP_RULES, CHOICE_RULES = (ROOT / "tests" / "rules" / f"{name}.toml" for name in
 
 STRANGE = (
     "</td></table><script>document.title='owned';alert(1)</script><img src=x onerror=alert(2)> \"quoted\" & 'single' "
-    "=cmd|'/C calc'!A0 +1 -1 @SUM(A1) #let x = 1; $ \\u{41} [ ] _ * ` <a:b> \u202eesrever\u202c \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 "
-    "\u200bunseen\ufeff \U0001f3b0\U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301 \u4f60\u597d %s {0} &lt;b&gt;"
+    "=cmd|'/C calc'!A0 +1 -1 @SUM(A1) #let x = 1; $ \\u{41} [ ] _ * ` <a:b> \u202eesrever\u202c "
+    "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u200bunseen\ufeff "
+    "\U0001f3b0\U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301 \u4f60\u597d %s {0} &lt;b&gt;"
 )
 LONG_WORD = 4000 - len(STRANGE) - 1
 CASE = {
@@ -178,8 +179,8 @@ def _waiting(scene: _Scene) -> _Made:
 
 
 def _presentation(scene: _Scene) -> _Made:
-    """Stargazing, of whose win the client was told another amount."""
-    # One place to change when the record of what was shown is there: until then the pack is not made, and its tests are skipped.
+    """Stargazing, of whose win the client was told another amount at the end."""
+    # Until the module is there the pack is not made, and its tests are skipped.
     try:
         presentations = importlib.import_module("ledger.presentations")
     except ModuleNotFoundError:
@@ -188,10 +189,12 @@ def _presentation(scene: _Scene) -> _Made:
     seed = scene.client_seed(game, "base", lambda outcome: outcome.total_win_minor > 0)
     round_id = scene.play(game, client_seed=seed)
     rows = scene.ledger.round_events(round_id)
-    place = next(number for number, row in enumerate(rows) if row.topic == "spin_ended/1")
-    award = json.loads(rows[place].data)["award_minor"]
-    told = {"through_index": place, "spin_index": 0, "spin_win_minor": award + 100, "total_win_minor": award + 100, "balance_minor": -1}
-    presentations.record_presentation(scene.ledger, round_id, [told])
+    ends = [index for index, row in enumerate(rows) if row.topic == "spin_ended/1"]
+    awards = [json.loads(rows[index].data)["award_minor"] for index in ends]
+    shown = [presentations.Shown(index, awards[place], sum(awards[: place + 1])) for place, index in enumerate(ends)]
+    shown[-1] = shown[-1]._replace(total_win_minor=shown[-1].total_win_minor + 100)
+    sent = presentations.record_presentation(scene.ledger, round_id, shown)
+    presentations.record_acknowledgement(scene.ledger, round_id, [presentations.Acknowledged(sent[-1], shown[-1].total_win_minor)])
     return _Made(round_id)
 
 

@@ -19,5 +19,5 @@ def paper_text(data: bytes) -> str:
 
 
 def squeezed(text: str) -> str:
-    """Return a text without white space and soft hyphens: where lines end, and words are parted, is no part of what a paper says."""
-    return re.sub(r"[\s\u00ad]+", "", text)
+    """Return a text without white space, soft hyphens, places to break at and underlines: none is part of what is said."""
+    return re.sub(r"[\s_\u00ad\u200b]+", "", text)
