@@ -26,9 +26,9 @@ SMALLEST_TARGET = 24  # CSS pixels: WCAG 2.2, 2.5.8
 
 # How far the page reaches beyond the window.
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-# What is cut off on paper, where nobody can scroll.
+# What is cut off on paper, where nobody can scroll; what is there for readers aloud alone is one pixel wide.
 CUT_OFF = """[...document.querySelectorAll('body *')].filter(each => each.scrollWidth > each.clientWidth + 1 &&
-  each.clientWidth && getComputedStyle(each).overflowX !== 'visible').map(each => each.outerHTML.slice(0, 100))"""
+  each.clientWidth > 1 && getComputedStyle(each).overflowX !== 'visible').map(each => each.outerHTML.slice(0, 100))"""
 FOCUS = """() => { const style = getComputedStyle(document.activeElement);
   return {name: document.activeElement.textContent, outline: style.outlineStyle === 'none' ? 0 : parseFloat(style.outlineWidth),
           shadow: style.boxShadow}; }"""
