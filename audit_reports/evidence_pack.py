@@ -79,7 +79,7 @@ def build_pack(ledger: RoundLedger, round_id: str, terms: PackTerms, key: "Ed255
     """
     gathered = gather(ledger, round_id)
     as_of_us, as_of_from = _moment(ledger, gathered, terms)
-    verifier = Verifier(ledger, keys_dir=terms.keys_dir, rules=terms.rules, anchors=terms.anchors, as_of_us=as_of_us)
+    verifier = Verifier(ledger, keys_dir=terms.keys_dir, rules=terms.rules, anchors=_as_in_pack(terms.anchors), as_of_us=as_of_us)
     verification = verifier.verify(round_id)
     absent: dict[str, str] = {}
     payload = _records(gathered, terms, verification, absent)
@@ -149,16 +149,19 @@ def _moment(ledger: RoundLedger, gathered: Gathered, terms: PackTerms) -> tuple[
     return ledger.store.recorded_at(size or gathered.tree.size), "checkpoint" if size else "leaf"
 
 
+def _as_in_pack(anchors: Anchors) -> Anchors:
+    """Return anchors with each checkpoint called by its name in the pack: a file's place on one machine says nothing on another."""
+    named = [each._replace(where=f"checkpoints/{each.signed.checkpoint.tree_size}.checkpoint") for each in anchors.checkpoints]
+    return anchors._replace(checkpoints=tuple(named))
+
+
 def _records(gathered: Gathered, terms: PackTerms, verification: Verification, absent: dict[str, str]) -> dict[str, bytes]:
     """Return streams, proofs, history, verdict and question; say what is absent with the reason."""
     if not any(row.topic.startswith("presentation_") for row in gathered.records["streams/round.jsonl"].events):
         absent["presentation records"] = "the ledger holds nothing of what the player was shown"
     files = stream_files(gathered) | checkpoint_files(gathered, terms.anchors, absent)
     files["history.json"] = document(history_of(gathered))
-    verdict = verdict_json(verification)
-    if (checkpoint := verdict["ledger"]["checkpoint"]) is not None:
-        checkpoint["file"] = f"checkpoints/{checkpoint['tree_size']}.checkpoint"
-    files["verdict.json"] = document(verdict)
+    files["verdict.json"] = document(verdict_json(verification))
     if terms.case is not None:
         files["case.json"] = document(dict(terms.case))
     return files

@@ -54,7 +54,8 @@ class SealedSeeds:
         try:
             self._seed_keys = SeedKeys(keys_dir)
         except LedgerError as error:
-            self._reason = f"key sealed: {error}"
+            # Without the folder: what is said here goes into packs, which name no place of a machine.
+            self._reason = f"key sealed: {str(error).replace(f'{keys_dir}/', '')}"
 
     def check(self, round_id: str, opened: RoundOpened, opened_leaf: int, *, is_epoch_followed: bool = True) -> SeedCheck:
         """Return whether the round's key is the one committed to, under a seed committed to before the round's own leaf.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.postgres_server"]
+pytest_plugins = ["tests.postgres_server", "tests.pack_set", "tests.chromium"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
