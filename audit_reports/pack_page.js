@@ -1,6 +1,6 @@
 // Every spin stands in the page; where scripts run one is shown at a time.
 (function () {
-  var spins = [].slice.call(document.querySelectorAll('section.spin')), steps = document.getElementById('steps'), at = 0;
+  var spins = [].slice.call(document.querySelectorAll('section.spin')), steps = document.getElementById('stepper'), at = 0;
   addEventListener('beforeprint', function () {
     [].forEach.call(document.querySelectorAll('details'), function (each) { each.open = true; });
   });

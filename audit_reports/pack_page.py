@@ -57,7 +57,7 @@ def _body(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 _STEPPER = (
-    '<div id="steps" class="stepper" role="group" aria-label="Spins" hidden><button type="button" id="back">Back</button>'
+    '<div id="stepper" class="stepper" role="group" aria-label="Spins" hidden><button type="button" id="back">Back</button>'
     '<button type="button" id="next">Next</button><button type="button" id="all">All</button><span id="where" role="status"></span></div>'
 )
 
