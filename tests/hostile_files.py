@@ -3,7 +3,8 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from engines.canonical import canonical_json
@@ -72,32 +73,42 @@ NUMBERS = {
     "infinite": b"-Infinity",
     "minus_0": b"-0",
 }
-_SOUND = {"case": (0, 3, 4)}  # any text may stand there
 DEEP_LIST, DEEP_OBJECT = b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP + b"1" + b"}" * DEEP
-for _file_name, _key in PLACES.items():
-    _short = _file_name.replace("/", "_").partition(".")[0].replace("-", "_")
-    for _name, _bytes in NUMBERS.items():
-        note(f"{_short}_{_name}", _value(_file_name, _key, _bytes), 3, 4)
-    note(f"{_short}_deep", _value(_file_name, _key, DEEP_LIST), 3, 4)
-    note(f"{_short}_deep_objects", _value(_file_name, _key, DEEP_OBJECT), 3, 4)
-    note(f"{_short}_cut", _file(_file_name, lambda content: content[:-3]), 3, 4)
-    note(f"{_short}_empty", _file(_file_name, b""), 3, 4)
-    note(f"{_short}_not_utf8", _value(_file_name, _key, b'"\xff\xfe"'), 3, 4)
-    note(f"{_short}_surrogate", _value(_file_name, _key, b'"\\ud800"'), 3, 4)
-    note(f"{_short}_null_bytes", _value(_file_name, _key, b'"\\u0000\\u0000"'), *_SOUND.get(_short, (3, 4)))
-    note(f"{_short}_ugly", _value(_file_name, _key, canonical_json(UGLY)), *_SOUND.get(_short, (3, 4)))
-    note(f"{_short}_twice", _file(_file_name, lambda content, key=_key: content.replace(b"{", b'{"%s":0,' % key.encode(), 1)), 3, 4)  # type: ignore[misc]
-
-for _name, _bytes in {
+TEXTS = {"null_bytes": b'"\\u0000\\u0000"', "ugly": canonical_json(UGLY)}
+VALUES = {
     **NUMBERS,
+    **TEXTS,
     "deep": DEEP_LIST,
     "deep_objects": DEEP_OBJECT,
     "surrogate": b'"\\ud800"',
-    "ugly": canonical_json(UGLY),
-}.items():
-    note(f"event_{_name}", _event(0, lambda data, value=_bytes: data.replace(b'"nonce":', b'"nonce":%s,"x":' % value)), 3, 4)  # type: ignore[misc]
+    "not_utf8": b'"\xff\xfe"',
+}
+
+
+def _note_place(file: str, key: str) -> None:
+    """Note all that can stand in one place of a file; in a question's text any text may, and what is no number of the record."""
+    short = file.replace("/", "_").partition(".")[0].replace("-", "_")
+    for name, value in VALUES.items():
+        may_be = file == "case.json" and (name in TEXTS or name == "fraction")
+        note(f"{short}_{name}", _value(file, key, value), *((0,) if may_be else ()), 3, 4, is_one_of_many=True)
+    note(f"{short}_cut", _file(file, lambda content: content[:-3]), 3, 4, is_one_of_many=True)
+    # That the last draws are missing only an engine can tell.
+    note(f"{short}_empty", _file(file, b""), *((0,) if short == "draws" else ()), 3, 4, is_one_of_many=True)
+    twice = b'{"%s":0,' % key.encode()
+    note(f"{short}_twice", _file(file, lambda content: content.replace(b"{", twice, 1)), 3, 4, is_one_of_many=True)
+
+
+def _note_event(name: str, value: bytes) -> None:
+    more = b'"nonce":%s,"x":' % value
+    note(f"event_{name}", _event(0, lambda data: data.replace(b'"nonce":', more)), 3, 4, is_one_of_many=True)
+
+
+for _file_name, _key in PLACES.items():
+    _note_place(_file_name, _key)
+for _name, _bytes in VALUES.items():
+    _note_event(_name, _bytes)
 note("event_twice_a_key", _event(0, lambda data: data.replace(b"{", b'{"bet_minor":1,', 1)), 3, 4)
-note("event_null_bytes", _event(0, lambda data: data + b"\0" * 10), 3, 4)
+note("event_null_bytes_behind", _event(0, lambda data: data + b"\0" * 10), 3, 4)
 note("event_no_object", _event(0, lambda data: b"[]"), 3, 4)
 note("event_empty", _event(0, lambda data: b""), 3, 4)
 note("event_ten_megabytes", _event(0, lambda data: data + b" " * 10**7), 3, 4)
@@ -235,13 +246,13 @@ for _name, _values in {
     "round_long": {"round_id": "a" * 10**6},
     "verdict_ugly": {"verdict": UGLY},
     "verdict_two_lines": {"verdict": "reproduced\nNOTHING FOUND  pack of round x, reproduced"},
-    "absent_ugly": {"absent": {UGLY: UGLY}},
     "tree_endless": {"tree_size": 2**53 - 1},
     "tree_negative": {"tree_size": -1},
     "moment_too_late": {"as_of_us": 2**53 - 1},
     "moment_too_early": {"as_of_us": -(2**53 - 1)},
 }.items():
     note(f"index_{_name}", _index(**_values), 3, 4)
+note("index_absent_ugly", _index(absent={UGLY: UGLY}), 0, 3, 4)
 
 
 def _leaf(**values: Any) -> Make:
@@ -261,7 +272,7 @@ for _name, _values in {
     "stream_long": {"stream": "a" * 70_000},
 }.items():
     note(f"leaf_{_name}", _leaf(**_values), 3, 4)
-note("leaves_many", _file("leaves.json", lambda content: document(json.loads(content) * 2000)), 3, 4)
+note("leaves_many", _file("leaves.json", lambda content: document(json.loads(content) * 500)), 3, 4)
 
 
 def _draw(**values: Any) -> Make:
@@ -286,7 +297,7 @@ for _name, _values in {
     "purpose_ugly": {"purpose": UGLY},
 }.items():
     note(f"draw_{_name}", _draw(**_values), *((3, 4) if _name != "purpose_ugly" else (0, 3, 4)))
-note("draws_many", _file("draws.jsonl", lambda content: content * 2000), 3, 4)
+note("draws_many", _file("draws.jsonl", lambda content: content * 500), 3, 4)
 
 for _name, _values in {
     "bet_large": {"bet_minor": 2**53 - 1},
@@ -330,3 +341,37 @@ note("description_ugly", _tag("bag-info.txt", lambda text: text + UGLY.encode())
 note("description_empty", _tag("bag-info.txt", lambda _: b""), 3, 4)
 note("description_huge_oxum", _tag("bag-info.txt", lambda text: text[: text.index(b"Payload")] + b"Payload-Oxum: " + HUGE + b".1\n"), 3, 4)
 note("bagit_empty", _tag("bagit.txt", lambda _: b""), 3, 4)
+
+
+# One value of another kind, anywhere.
+
+ANY_FILE = ("pack.json", "leaves.json", "verdict.json", "draws.jsonl", "consistency.json", "streams/round.jsonl", "streams/epoch.jsonl")
+OTHERS = [None, True, -1, 2**53, 10**30, 1.5, "", "\x00", "00" * 32, "9" * 5000, [], [1], {}, {"a": 1}, [[[]]]]
+
+
+def _places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        yield (*way, key)
+        yield from _places(inner, (*way, key))
+
+
+def _one_other(seed: int) -> Make:
+    """Return a maker that puts a value of another kind in a place that this seed chooses; events have theirs in their base64."""
+    chance = random.Random(seed)
+    name = chance.choice(ANY_FILE)
+
+    def changed(content: bytes) -> bytes:
+        found = lines(content)
+        *way, last = chance.choice(list(_places(found)))
+        holder: Any = found
+        for key in way:
+            holder = holder[key]
+        holder[last] = chance.choice(OTHERS)
+        return b"".join(json.dumps(each, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode() + b"\n" for each in found)
+
+    return _file(name, changed)
+
+
+for _seed in range(100):
+    note(f"one_other_value_{_seed}", _one_other(_seed), 0, 3, 4, is_one_of_many=True)

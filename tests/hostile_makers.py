@@ -11,19 +11,20 @@ UGLY = f"<script>alert(1)</script><img src=x onerror=alert(1)>=cmd|'/c calc'!A1 
 
 
 class Hostile(NamedTuple):
-    """How a file is made of a right pack, and the exit statuses that are right for it."""
+    """How a file is made of a right pack, the exit statuses that are right for it, and whether it is one of many of its kind."""
 
     make: Make
     statuses: tuple[int, ...]
+    is_one_of_many: bool
 
 
 HOSTILE: dict[str, Hostile] = {}
 
 
-def note(name: str, make: Make, *statuses: int) -> None:
+def note(name: str, make: Make, *statuses: int, is_one_of_many: bool = False) -> None:
     """Note a maker under a name."""
     assert name not in HOSTILE
-    HOSTILE[name] = Hostile(make, statuses)
+    HOSTILE[name] = Hostile(make, statuses, is_one_of_many)
 
 
 def hostile(*statuses: int) -> Callable[[Make], Make]:

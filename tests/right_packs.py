@@ -22,7 +22,7 @@ GAME = "moonlight-princess"
 BET_MINOR, DEPOSIT_MINOR = 200, 100_000
 CASE = {
     "claimant": "A. Player",
-    "claimed": "12.00",
+    "claimed_minor": 1200,
     "currency": "EUR",
     "claimed_at": "2026-11-30T14:00:00+01:00",
     "question": "Was the bonus round paid in full?",

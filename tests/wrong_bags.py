@@ -27,7 +27,7 @@ def texts_of_another_hash(pack: Forgery) -> None:
 @wrong("rules", by_all=False)
 def rules_of_another_round(pack: Forgery) -> None:
     """The rules file is not the one that the round names."""
-    pack.files["rules.toml"] = pack.files["rules.toml"].replace(b"0", b"1", 1)
+    pack.files["rules.toml"] = pack.files["rules.toml"].replace(b"pays_x100 = [1", b"pays_x100 = [2", 1)
 
 
 @wrong("verdict")

@@ -11,13 +11,13 @@ from tests.pack_forging import ANOTHER_HASH, Append, Forgery, document, key_of, 
 __all__ = ["present"]
 
 
-@wrong("outcome_digest|outcome digest")
+@wrong("outcome.digest")
 def outcome_digest_wrong(pack: Forgery) -> None:
     """The settlement has another outcome digest."""
     pack.reach("digests").change("round_settled", outcome_digest=ANOTHER_HASH)
 
 
-@wrong("round_digest|round digest")
+@wrong("round.digest")
 def round_digest_wrong(pack: Forgery) -> None:
     """The settlement has another round digest."""
     pack.reach("digests").change("round_settled", round_digest=ANOTHER_HASH)
@@ -193,7 +193,7 @@ def event_with_a_large_number(pack: Forgery) -> None:
     _idle(pack, meter=2**53)
 
 
-@wrong("open|first")
+@wrong("round_opened|opening")
 def opening_second(pack: Forgery) -> None:
     """The round begins with a spin, its opening stands behind that."""
     one, two = pack.streams[pack.round][:2]
@@ -215,7 +215,7 @@ def settled_twice(pack: Forgery) -> None:
     _add(pack, [append.events[place][1]])
 
 
-@wrong("end|settled|after|last|over|behind")
+@wrong("behind|no spin more|last event")
 def spin_behind_the_end(pack: Forgery) -> None:
     """The round goes on behind its settlement, for nothing."""
     append, place = _idle_spin(pack)
