@@ -1,10 +1,12 @@
 """Right packs to make wrong ones of: two small ledgers whose every leaf is in the pack of their middle or last round."""
 
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -16,7 +18,7 @@ from ledger.disclosure import reveal_seed
 from ledger.rounds import RoundLedger
 from replay.anchors import Anchors, GivenCheckpoint
 
-__all__ = ["RightPacks", "right_packs"]
+__all__ = ["CASE", "RightPacks", "right_packs", "settled_pack"]
 
 GAME = "moonlight-princess"
 BET_MINOR, DEPOSIT_MINOR = 200, 100_000
@@ -41,13 +43,18 @@ class RightPacks(NamedTuple):
 def right_packs(folder: Path) -> RightPacks:
     """Return the packs of two ledgers made in a folder."""
     in_play, key = _in_play(folder / "in-play.db")
-    return RightPacks(_settled(folder / "settled.db"), in_play, key)
+    return RightPacks(settled_pack(folder / "settled.db", CASE), in_play, key)
 
 
-def _settled(path: Path) -> bytes:
-    """Return the pack of the second of three rounds of one epoch: a bonus that was bought, with wins, a prize and a multiplier."""
+def _dealt_alike() -> Any:
+    """Return a context in which every run draws the same seeds, so that a wrong pack has the same rounds in each."""
+    return patch("os.urandom", random.Random(4).randbytes)
+
+
+def settled_pack(path: Path, case: Mapping[str, Any]) -> bytes:
+    """Return the pack, with a question, of the second of three rounds of one epoch: a bonus with wins, a prize and a multiplier."""
     game, signed = installed_game(GAME), []
-    with RoundLedger.create(path) as ledger:
+    with _dealt_alike(), RoundLedger.create(path) as ledger:
         keys = path.with_name(path.name + ".keys")
         account_ref = ledger.open_account("player", "EUR")
         ledger.move_funds(account_ref, DEPOSIT_MINOR)
@@ -61,13 +68,13 @@ def _settled(path: Path) -> bytes:
     with RoundLedger.open_for_writing(path) as ledger:
         reveal_seed(ledger, epoch)
         signed.append(sign_tree(ledger, keys).signed)
-        return _pack(ledger, round_id, keys, signed)
+        return _pack(ledger, round_id, keys, signed, case)
 
 
 def _in_play(path: Path) -> tuple[bytes, bytes]:
     """Return the pack of a bonus that is left after its first leg, and the key of that round."""
     game, keys = installed_game(GAME), path.with_name(path.name + ".keys")
-    with RoundLedger.create(path) as ledger:
+    with _dealt_alike(), RoundLedger.create(path) as ledger:
         account_ref = ledger.open_account("player", "EUR")
         ledger.move_funds(account_ref, DEPOSIT_MINOR)
         ledger.play(account_ref, game, "base", BET_MINOR)
@@ -75,12 +82,12 @@ def _in_play(path: Path) -> tuple[bytes, bytes]:
         ledger.play_leg(opened.round_id, game)
         event = opened.event
         key = round_key(ledger.seed_of(event.epoch), event.game, event.client_seed, event.nonce)
-        return _pack(ledger, opened.round_id, keys, [sign_tree(ledger, keys).signed]), key
+        return _pack(ledger, opened.round_id, keys, [sign_tree(ledger, keys).signed], CASE), key
 
 
-def _pack(ledger: RoundLedger, round_id: str, keys: Path, signed: list[Any]) -> bytes:
+def _pack(ledger: RoundLedger, round_id: str, keys: Path, signed: list[Any], case: Mapping[str, Any]) -> bytes:
     anchors = Anchors(tuple(GivenCheckpoint(f"{each.checkpoint.tree_size}.checkpoint", each) for each in signed))
-    return build_pack(ledger, round_id, PackTerms(keys, anchors, case=CASE), _BUILDER).data
+    return build_pack(ledger, round_id, PackTerms(keys, anchors, case=case), _BUILDER).data
 
 
 def _client_seed(ledger: RoundLedger, account_ref: str, mode: str, fits: Callable[[list[Any]], bool]) -> str:

@@ -6,20 +6,24 @@ import random
 import subprocess
 import sys
 import unicodedata
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from audit_reports.bag import read_zip
 from tests.conftest import ROOT
+from tests.hostile_makers import UGLY
 from tests.hostile_packs import HOSTILE
-from tests.right_packs import right_packs
+from tests.right_packs import CASE, right_packs, settled_pack
 
 ALONE = ROOT / "audit_reports" / "verifier" / "verify_pack.py"
 PROGRAM, FILE = "audit pack verify", "verify_pack.py"
 OUTPUT_BYTES_MAX = 1_000_000
 FLIPS = int(os.environ.get("SLOT_AUDIT_FLIPS", "60"))
 OF_MANY = [name for name, each in HOSTILE.items() if each.is_one_of_many]
+pytestmark = pytest.mark.skipif(not ALONE.exists(), reason="the stand-alone verifier, which goes into every pack, is not here")
 CHOSEN = [name for name, each in HOSTILE.items() if not each.is_one_of_many] + random.Random(7).sample(
     OF_MANY, min(FLIPS // 3, len(OF_MANY))
 )
@@ -115,8 +119,6 @@ def wrongs_of(ended: Ended, statuses: tuple[int, ...]) -> str:
 @pytest.mark.parametrize("checker", [PROGRAM, FILE])
 def test_a_hostile_file_does_no_harm(checker: str, tmp_path: Path) -> None:
     """Each hostile file ends a checker with a message or findings, in bounds of memory, time and text, and nothing is written anywhere."""
-    if checker == FILE and not ALONE.exists():
-        pytest.skip("the stand-alone verifier is not here")
     folder = tmp_path / "hostile"
     folder.mkdir()
     (tmp_path / "ledgers").mkdir()
@@ -130,3 +132,32 @@ def test_a_hostile_file_does_no_harm(checker: str, tmp_path: Path) -> None:
     known = {name: what for name, what in NOT_RIGHT[checker].items() if name in CHOSEN}
     assert {name: what for name, what in wrong.items() if name not in known} == {}
     assert set(known) - set(wrong) == set(), "right by now: take the lines away"
+
+
+class _Tags(HTMLParser):
+    """Lists the tags of a page, with the names of their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, ...]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.found.append((tag, *(name for name, _ in attributes)))
+
+
+def test_a_question_in_hostile_words_makes_no_page_of_its_own(tmp_path: Path) -> None:
+    """What a claimant writes is text in the page: no tag and no attribute comes of it, and the pack stays right."""
+    pages = []
+    for name, words in (("plain", "text"), ("ugly", UGLY)):
+        folder = tmp_path / name
+        folder.mkdir()
+        pack = settled_pack(folder / "ledger.db", {**CASE, "claimant": words, "question": words})
+        (page,) = [content for file, content in read_zip(pack, name).items() if file.endswith("/report.html")]
+        pages.append(page.decode())
+    tags = [_Tags(), _Tags()]
+    for parser, page in zip(tags, pages, strict=True):
+        parser.feed(page)
+    assert {tag for tag in tags[1].found if "onerror" in tag or tag[0] in ("img", "iframe", "object")} == set()
+    assert sum(tag[0] == "script" for tag in tags[1].found) == sum(tag[0] == "script" for tag in tags[0].found)
+    assert "<script>alert(1)" not in pages[1]
