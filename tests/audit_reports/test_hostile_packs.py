@@ -25,7 +25,7 @@ FLIPS = int(os.environ.get("SLOT_AUDIT_FLIPS", "60"))
 OF_MANY = [name for name, each in HOSTILE.items() if each.is_one_of_many]
 pytestmark = pytest.mark.skipif(not ALONE.exists(), reason="the stand-alone verifier, which goes into every pack, is not here")
 CHOSEN = [name for name, each in HOSTILE.items() if not each.is_one_of_many] + random.Random(7).sample(
-    OF_MANY, min(FLIPS // 3, len(OF_MANY))
+    OF_MANY, min(FLIPS // 6, len(OF_MANY))
 )
 
 _ESCAPED = "marks of direction and separators of lines are written as they are"
