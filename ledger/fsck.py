@@ -30,7 +30,7 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 APPEND_EVENTS_MAX = 10_000_000
 LEAF_MISSING_MAX = 1000
 RANGES_MIN = 16  # from which on machine code, or processes, pay off
-CORRECTION = "correction_recorded/1"
+BEHIND_THE_END = ("correction_recorded/1", "presentation_sent/1", "presentation_acked/1")  # what may come of a round that is over
 
 
 class FsckResult(NamedTuple):
@@ -248,13 +248,13 @@ class _Walk:
     def _versions_faults(self, leaf_index: int, stream: str, version_first: int, version_last: int) -> Iterator[Fault]:
         """Yield where a leaf's versions do not go on from those that its stream has come to.
 
-        A settled round has ended and is forgotten, but a correction goes on from its version, which is then read again.
+        A settled round has ended and is forgotten, but a correction, or what was shown of it, goes on from its version, which is
+        then read again.
         """
         last = self._last_versions.get(stream, 0)
-        if not last and 1 < version_first == version_last and stream.startswith(ROUND_STREAM):
-            event = self._rows.event_at(stream, version_first)
-            is_correction = event is not None and event.topic == CORRECTION
-            last = self._rows.settled_version(stream, leaf_index) if is_correction else 0
+        if not last and 1 < version_first <= version_last and stream.startswith(ROUND_STREAM):
+            may_come = self._rows.are_of_topics(stream, version_first, version_last, BEHIND_THE_END)
+            last = self._rows.settled_version(stream, leaf_index) if may_come else 0
         if version_first != last + 1 or version_last < version_first:
             got = f"{version_first} to {version_last}"
             yield Fault("leaf_versions", f"leaves {leaf_index}", stream, -1, f"versions from {last + 1}", got)
@@ -275,7 +275,7 @@ class _Walk:
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
     def _forget_settled(self, stream: str) -> None:
-        # Of a settled round nothing but corrections comes, which are few; what else would is a leaf whose versions do not begin at 1.
+        # Of a settled round nothing but corrections and what was shown comes; what else would is a leaf whose versions do not begin at 1.
         if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
             self._last_versions.pop(stream, None)
 

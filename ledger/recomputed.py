@@ -116,6 +116,8 @@ class Recomputed:
                 self.accounts[ref] = _Account(values["currency"])
             elif kind == "funds_moved":
                 self._move_funds(faults, stream.removeprefix(ACCOUNT_STREAM), version, values)
+            elif kind in ("presentation_sent", "presentation_acked"):
+                self._show(faults, stream, version, values, leaf_index)
             elif kind in ("account_forgotten", "correction_recorded"):
                 self._alter(faults, stream, version, values, leaf_index)
             elif kind == "incident_recorded":
@@ -282,6 +284,17 @@ class Recomputed:
 
     def _is_known(self, round_id: str, leaf_index: int) -> bool:
         return round_id in self.rounds or self._version_of(ROUND_STREAM + round_id, leaf_index) > 0
+
+    def _show(self, faults: list[EventFault], stream: str, version: int, values: dict[str, Any], leaf_index: int) -> None:
+        """Take what was shown of a round, in play or over; whether the event that it names is of the right kind the verdict says."""
+        kind, round_id = values["kind"], stream.removeprefix(ROUND_STREAM)
+        if stream == round_id or not self._is_known(round_id, leaf_index):
+            faults.append(("presentation_round", f"round of {kind}", "one opened before it", stream))
+        elif round_id not in self.rounds:
+            self.settled.go_on(round_id, version)
+        named = values["through_index" if kind == "presentation_sent" else "sent_index"]
+        if not 0 < named < version - 1:
+            faults.append(("presentation_order", f"event named by {kind}", f"one from 1 to before {version - 1}", str(named)))
 
     def _alter(self, faults: list[EventFault], stream: str, version: int, values: dict[str, Any], leaf_index: int) -> None:
         """Take a correction or an erasure, in the stream of what it is about."""
