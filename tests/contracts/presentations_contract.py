@@ -12,6 +12,7 @@ from ledger.codec import parse_event
 from ledger.corrections import correct_balance, correct_round, corrections_in
 from ledger.errors import LedgerReadOnly, RoundUnknown
 from ledger.forgetting import forget_account
+from ledger.held import CompletionRefused, complete_round, held_rounds
 from ledger.history import build, compare
 from ledger.interruptions import interrupt_round
 from ledger.merkle import append_form
@@ -20,7 +21,7 @@ from ledger.retention import round_records, weigh_retention
 from ledger.rounds import RoundLedger
 from ledger.voids import void_round
 from tests.contracts.alterations_contract import TWO
-from tests.contracts.life_contract import BET, PEOPLE, faults
+from tests.contracts.life_contract import BET, DAY_US, PEOPLE, faults, put_in_force
 from tests.ledger_files import game, new_ledger_at, play_some
 from tests.leg_game import LegGame
 from tests.screens import screens_of
@@ -153,6 +154,25 @@ class PresentationsContract:
             correct_round(ledger, round_id, "round_opened.channel", "web", "why", *TWO)
             show(ledger, round_id)
             assert ledger.store.round(round_id).status == "voided"
+        assert faults(place) == []
+
+    def test_what_was_shown_late_puts_nothing_off(self, new_place):
+        """A round that stands still is completed by the system as long after its last leg as its profile says, whatever was shown since."""
+        place = new_place()
+        with new_ledger_at(place) as (ledger, ref):
+            put_in_force(ledger, "complete-24-hours")
+            round_id = ledger.open_round(ref, LegGame(), "base", BET).round_id
+            ledger.play_leg(round_id, LegGame())
+            stopped = ledger.store.stream_appends(f"round/{round_id}")[-1].recorded_at_us
+            ledger.store.clock = lambda: stopped + DAY_US - 1
+            show(ledger, round_id)
+            assert [held.stopped_at_us for held in held_rounds(ledger)] == [stopped]
+            with pytest.raises(CompletionRefused):
+                complete_round(ledger, round_id, LegGame())
+            ledger.store.clock = lambda: stopped + DAY_US
+            assert complete_round(ledger, round_id, LegGame()).settled.ended == "auto_completed"
+            (interrupted,) = (row for row in ledger.round_events(round_id) if row.topic == "round_interrupted/1")
+            assert json.loads(interrupted.data)["broke_at_us"] == stopped
         assert faults(place) == []
 
     def test_everything_else_goes_on_as_before(self, new_place, tmp_path):

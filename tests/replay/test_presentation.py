@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engines.canonical import canonical_json
+from engines.game import EventBytes
 from engines.registry import GAMES, installed_game
 from ledger.bets import Played, Waiting
+from ledger.corrections import correct_round
 from ledger.export import export_lines
 from ledger.presentations import Acknowledged, Shown, record_acknowledgement, record_presentation
 from ledger.rounds import RoundLedger
@@ -18,8 +21,11 @@ from replay.bulk import BulkSummary, plan_bulk, verify_bulk
 from replay.check import RoundCheck, check_rounds
 from replay.rulebook import Rulebook
 from replay.verification import Verification, Verifier
+from tests.contracts.alterations_contract import TWO
+from tests.contracts.life_contract import interrupt, void
 from tests.contracts.presentations_contract import show
 from tests.ledger_files import new_ledger
+from tests.planted_lives import begun, moonlight
 from tests.screens import screens_of
 from tests.whole import everything_wrong
 
@@ -206,6 +212,98 @@ def test_the_client_shows_another_amount_than_it_was_told(bought: tuple[RoundLed
     assert finding.message == f"win so far in presentation_acked of event {index}: told {told}, shown {told + 9}"
     assert found.verdict == "presentation_divergence"
     assert "1 record of what the client was told, 1 acknowledged" not in found.checks[-1].detail
+
+
+LIVES: dict[str, tuple[Callable[[RoundLedger, str], object], str]] = {
+    "in play": (lambda ledger, round_id: None, "incomplete_open"),
+    "interrupted": (lambda ledger, round_id: interrupt(ledger, round_id), "incomplete_open"),
+    "gone on with": (
+        lambda ledger, round_id: (interrupt(ledger, round_id), ledger.finish_round(round_id, moonlight())),
+        "incomplete_resolved",
+    ),
+    "void": (lambda ledger, round_id: void(ledger, round_id), "incomplete_resolved"),
+    "settled": (lambda ledger, round_id: ledger.finish_round(round_id, moonlight()), "reproduced"),
+    "corrected": (
+        lambda ledger, round_id: (
+            ledger.finish_round(round_id, moonlight()),
+            correct_round(ledger, round_id, "round_settled.balance_after_minor", "5", "why", *TWO),
+        ),
+        "reproduced",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_a_round_of_any_life_is_shown(tmp_path: Path, name: str) -> None:
+    """Shown between its legs and behind all that happens to it: the verdict is as without it; one amount that differs is the divergence."""
+    live, verdict = LIVES[name]
+    path, keys_dir = tmp_path / "ledger.db", tmp_path / "ledger.db.keys"
+    with new_ledger(tmp_path) as (ledger, ref):
+        round_id = begun(ledger, ref)
+        show(ledger, round_id)
+        ledger.play_leg(round_id, moonlight())
+        live(ledger, round_id)
+        assert verified(ledger, keys_dir, round_id).verdict == verdict
+        show(ledger, round_id)
+        found = verified(ledger, keys_dir, round_id)
+        assert (found.verdict, found.findings, found.checks[-1].result) == (verdict, [], "pass")
+        assert everything_wrong(path, keys_dir) == []
+        lines = [line.decode() for line in export_lines(ledger.store.records_of([f"round/{round_id}"]))]
+        assert not [each for each in check_rounds(lines, Rulebook().find).rounds[0].findings if each.code != "not_settled"]
+        record_presentation(ledger, round_id, [screens_of(ledger, round_id)[0]._replace(spin_win_minor=1)])
+        found = verified(ledger, keys_dir, round_id)
+        assert (found.verdict, [finding.code for finding in found.findings]) == ("presentation_divergence", ["presentation_amount"])
+
+
+def test_a_wrong_amount_between_legs_is_not_the_digest_s(tmp_path: Path) -> None:
+    """Told wrong as it was recorded, the digest over it is right: one finding; altered in an exported file, one finding as well."""
+    keys_dir = tmp_path / "ledger.db.keys"
+    with new_ledger(tmp_path) as (ledger, ref):
+        round_id = begun(ledger, ref)
+        shown = screens_of(ledger, round_id)
+        record_presentation(ledger, round_id, [shown[0]._replace(total_win_minor=shown[0].total_win_minor + 1)])
+        ledger.finish_round(round_id, moonlight())
+        assert [each.code for each in verified(ledger, keys_dir, round_id).findings] == ["presentation_amount"]
+        lines = [json.loads(line) for line in export_lines(ledger.store.records_of([f"round/{round_id}"]))]
+    (told,) = (line["event"] for line in lines if line["event"]["kind"] == "presentation_sent")
+    told["total_win_minor"] -= 1
+    assert [each.code for each in check_lines(lines).findings] == ["round_digest"]
+    told["total_win_minor"] += 1
+    told["channel"] = "other"
+    assert [each.code for each in check_lines(lines).findings] == ["presentation_amount"]
+
+
+LIES: dict[str, dict[str, Any]] = {
+    "no amount": {"spin_win_minor": "much"},
+    "below every index": {"through_index": -1},
+    "no hash": {"manifest_hash": "x"},
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_record_that_is_none_is_one_finding_and_stops_no_other_check(tmp_path: Path, name: str) -> None:
+    """A writer that lies adds what no model reads: that is a finding of this check, and referee and totals are run as before."""
+    with new_ledger(tmp_path) as (ledger, ref):
+        round_id = begun(ledger, ref)
+        ledger.finish_round(round_id, moonlight())
+        show(ledger, round_id)
+        sent = next(row for row in ledger.round_events(round_id) if row.topic == "presentation_sent/1")
+        ledger.store.show_round(round_id, [EventBytes(sent.topic, canonical_json({**json.loads(sent.data), **LIES[name]}))])
+        found = verified(ledger, tmp_path / "ledger.db.keys", round_id)
+    assert [each.code for each in found.findings] == ["event_model"]
+    assert [check.result for check in found.checks] == ["pass"] * 5 + ["fail"]
+
+
+def test_what_cannot_be_evaluated_is_held_against_nothing(table: Table) -> None:
+    """Where an event of the outcome cannot be read, that is the finding, and what was shown is not judged."""
+    for round_id in sorted(table.rounds)[:4]:
+        lines = json.loads(json.dumps(table.rounds[round_id]))
+        ended = next(line["event"] for line in lines if line["event"]["kind"] == "spin_ended")
+        for value in ("much", -5):
+            ended["award_minor"] = value
+            checked = check_lines(lines)
+            assert checked.checks[-1] == ("presentation", "not_run", "an event of the round cannot be read")
+            assert not [each for each in checked.findings if each.code.startswith("presentation")]
 
 
 def test_one_divergence_among_many_rounds_is_found(tmp_path: Path) -> None:
