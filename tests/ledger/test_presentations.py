@@ -9,6 +9,7 @@ from engines.game import EventBytes
 from ledger.codec import event_bytes
 from ledger.lifecycle_events import PresentationAcked, PresentationSent
 from ledger.presentations import PresentationRefused
+from ledger.table_rows import TableRows
 from tests.contracts.alterations_contract import faults_of
 from tests.contracts.presentations_contract import PresentationsContract, show
 from tests.ledger_files import Place, altered, game, new_ledger, play_some, rows
@@ -139,6 +140,27 @@ def test_rounds_that_were_shown_are_held_against_their_rows_in_one_pass(tmp_path
     altered(tmp_path / "ledger.db", f"UPDATE rounds SET version = version - 1 WHERE round_id = '{ids[30]}'")
     faults_of(tmp_path / "ledger.db")
     assert len(passes) == 1
+
+
+def test_rounds_that_ended_last_are_remembered_and_older_ones_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a round has come to is not looked up where it ended a while ago, and is the same where it ended long ago, shown many times."""
+    with new_ledger(tmp_path) as (ledger, ref):
+        ids = play_some(ledger, ref, 6)
+        for round_id in (*ids, *ids):
+            show(ledger, round_id)
+    asked: list[str] = []
+
+    def settled_version(rows_: TableRows, stream: str, leaf_index: int) -> int:
+        asked.append(stream)
+        return read(rows_, stream, leaf_index)
+
+    read = TableRows.settled_version
+    monkeypatch.setattr(TableRows, "settled_version", settled_version)
+    assert faults_of(tmp_path / "ledger.db") == []
+    assert asked == []
+    monkeypatch.setattr("ledger.over_rounds.KEPT_MAX", 2)
+    assert faults_of(tmp_path / "ledger.db") == []
+    assert set(asked) == {f"round/{round_id}" for round_id in ids[:4]}
 
 
 def test_the_error_says_what_to_do() -> None:

@@ -22,7 +22,7 @@ from replay.check import RoundCheck, check_rounds
 from replay.rulebook import Rulebook
 from replay.verification import Verification, Verifier
 from tests.contracts.alterations_contract import TWO
-from tests.contracts.life_contract import interrupt, void
+from tests.contracts.life_contract import DAY_US, interrupt, put_in_force, void
 from tests.contracts.presentations_contract import show
 from tests.ledger_files import new_ledger
 from tests.planted_lives import begun, moonlight
@@ -271,6 +271,20 @@ def test_a_wrong_amount_between_legs_is_not_the_digest_s(tmp_path: Path) -> None
     told["total_win_minor"] += 1
     told["channel"] = "other"
     assert [each.code for each in check_lines(lines).findings] == ["presentation_amount"]
+
+
+def test_a_round_that_is_overdue_is_so_whatever_was_shown_since(tmp_path: Path) -> None:
+    """The hours of its profile run from its last leg."""
+    keys_dir = tmp_path / "ledger.db.keys"
+    with new_ledger(tmp_path) as (ledger, ref):
+        put_in_force(ledger, "complete-24-hours")
+        round_id = begun(ledger, ref)
+        due = ledger.store.stream_appends(f"round/{round_id}")[-1].recorded_at_us + DAY_US
+        ledger.store.clock = lambda: due - 1  # type: ignore[method-assign]
+        show(ledger, round_id)
+        for as_of_us, codes in ((due - 1, []), (due, ["round_overdue"])):
+            found = Verifier(ledger, keys_dir=keys_dir, as_of_us=as_of_us).verify(round_id)
+            assert (found.verdict, [finding.code for finding in found.findings]) == ("incomplete_open", codes)
 
 
 LIES: dict[str, dict[str, Any]] = {
