@@ -50,6 +50,17 @@ class Altering(Pausing):
             cursor.execute(self._marked(_UPDATE_ROUND), (version + 1, round_id))
             self._append(cursor, ROUND_STREAM + round_id, version + 1, [event_of(now)], now)
 
+    def show_round(self, round_id: str, events: Sequence[EventBytes]) -> int:
+        """Add events behind whatever a round has come to, in play or over, and return the version of the first; raises RoundUnknown."""
+        with self._writing as cursor:
+            row = cursor.execute(self._marked(_SELECT_ROUND), (round_id,)).fetchone()
+            if row is None:
+                raise RoundUnknown(round_id, "it was never opened here")
+            version_last = int(row[0])
+            cursor.execute(self._marked(_UPDATE_ROUND), (version_last + len(events), round_id))
+            self._append(cursor, ROUND_STREAM + round_id, version_last + 1, events, self.clock())
+        return version_last + 1
+
     def correct_account(
         self,
         account_ref: str,

@@ -18,6 +18,7 @@ from ledger.event_forms import FOLDED, KINDS, agreeing_values, has_its_fields, t
 from ledger.faults import EventFault, Fault
 from ledger.later_tables import LATER_TABLES
 from ledger.merkle import BLOCK_LEAVES, append_leaf, leaf_bytes, leaf_hash, root_of_peaks
+from ledger.over_rounds import OverRounds
 from ledger.ranges import RANGE_LEAVES, stretches_of_ranges
 from ledger.recomputed import Recomputed
 from ledger.recomputed_rounds import KeptRounds, MatchedRounds, RowFault, SettledRounds
@@ -30,7 +31,7 @@ __all__ = ["Fault", "FsckResult", "check_ledger", "leaf_count"]
 APPEND_EVENTS_MAX = 10_000_000
 LEAF_MISSING_MAX = 1000
 RANGES_MIN = 16  # from which on machine code, or processes, pay off
-CORRECTION = "correction_recorded/1"
+BEHIND_THE_END = ("correction_recorded/1", "presentation_sent/1", "presentation_acked/1")  # what may come of a round that is over
 
 
 class FsckResult(NamedTuple):
@@ -122,7 +123,7 @@ class _Walk:
         self._peaks: list[bytes] = []
         self._last_versions: dict[str, int] = {}
         self._last_number: int | None = None  # of the rows of events that were gone over in bulk
-        self.recomputed = Recomputed(settled, rows.settled_version)
+        self.recomputed = Recomputed(settled, OverRounds(rows.settled_version))
         self.event_count = 0
         self.leaf_count = 0
 
@@ -182,6 +183,7 @@ class _Walk:
         folded = iter((*stretch.folded, (stretch.ends[-1], "", None)))
         place, kind, values = next(folded)
         last_versions, take, in_play = self._last_versions, self.recomputed.take, self.recomputed.rounds
+        go_on = self.recomputed.over.go_on
         leaves = zip(*stretch[:5], strict=True)
         for leaf_index, (stream, version_first, version_last, leaf_hash_, end) in enumerate(leaves, self.leaf_count):
             if version_first != last_versions.get(stream, 0) + 1:
@@ -199,6 +201,7 @@ class _Walk:
             # As `_forget_settled`, without a call for each leaf.
             if stream[:6] == ROUND_STREAM and stream[6:] not in in_play:
                 last_versions.pop(stream, None)
+                go_on(stream, version_last)
             found.append(None)
         return found
 
@@ -243,18 +246,18 @@ class _Walk:
         if recomputed != leaf.leaf_hash and not missing_count:
             yield Fault("leaf", row, leaf.stream, leaf.version_first - 1, leaf.leaf_hash.hex(), recomputed.hex())
         yield from self._grow(recomputed)
-        self._forget_settled(leaf.stream)
+        self._forget_settled(leaf.stream, leaf.version_last)
 
     def _versions_faults(self, leaf_index: int, stream: str, version_first: int, version_last: int) -> Iterator[Fault]:
         """Yield where a leaf's versions do not go on from those that its stream has come to.
 
-        A settled round has ended and is forgotten, but a correction goes on from its version, which is then read again.
+        A settled round has ended and is forgotten, but a correction, or what was shown of it, goes on from the version that it
+        has come to.
         """
         last = self._last_versions.get(stream, 0)
-        if not last and 1 < version_first == version_last and stream.startswith(ROUND_STREAM):
-            event = self._rows.event_at(stream, version_first)
-            is_correction = event is not None and event.topic == CORRECTION
-            last = self._rows.settled_version(stream, leaf_index) if is_correction else 0
+        if not last and 1 < version_first <= version_last and stream.startswith(ROUND_STREAM):
+            may_come = self._rows.are_of_topics(stream, version_first, version_last, BEHIND_THE_END)
+            last = self.recomputed.over.version(stream, leaf_index) if may_come else 0
         if version_first != last + 1 or version_last < version_first:
             got = f"{version_first} to {version_last}"
             yield Fault("leaf_versions", f"leaves {leaf_index}", stream, -1, f"versions from {last + 1}", got)
@@ -274,10 +277,11 @@ class _Walk:
             row = f"tree of {self.leaf_count} leaves"
             yield Fault("checkpoint_root", row, "", -1, f"root {held.hex()} of the checkpoint", self.root().hex())
 
-    def _forget_settled(self, stream: str) -> None:
-        # Of a settled round nothing but corrections comes, which are few; what else would is a leaf whose versions do not begin at 1.
+    def _forget_settled(self, stream: str, version_last: int) -> None:
+        # Of a settled round nothing but corrections and what was shown comes; what else would is a leaf whose versions do not begin at 1.
         if stream.startswith(ROUND_STREAM) and stream.removeprefix(ROUND_STREAM) not in self.recomputed.rounds:
             self._last_versions.pop(stream, None)
+            self.recomputed.over.go_on(stream, version_last)
 
     def add_rounds_in_play(self) -> None:
         """Hand on what the rows of the rounds in play must be."""

@@ -9,7 +9,7 @@ from ledger.bets import Game, Played, check_game
 from ledger.codec import parse_event
 from ledger.errors import LedgerError, RoundNotOpen, RoundUnknown
 from ledger.interruptions import CAUSES, Due, due_of, interrupt_round, resume_interrupted, stopped_at
-from ledger.legs import Standing, is_completed_by_system, standing_of, won_so_far
+from ledger.legs import Standing, is_completed_by_system, standing_of, went_on_at, won_so_far
 from ledger.lifecycle_events import InterruptionCause, RoundInterrupted, RoundOpened
 from ledger.named_profiles import governing_profile
 from ledger.rounds import RoundLedger
@@ -79,7 +79,7 @@ def held_round(ledger: RoundLedger, record: RoundRecord) -> HeldRound | None:
     if standing in ("settled", "voided"):
         return None
     profile = governing_profile(ledger.store, event)
-    stopped = stopped_at(later, record.appends[-1].recorded_at_us if record.appends else event.opened_at_us)
+    stopped = stopped_at(later, went_on_at(record) or event.opened_at_us)
     causes = [each.cause for each in map(parse_event, later) if isinstance(each, RoundInterrupted)]
     cause = causes[-1] if causes and standing == "interrupted" else None
     due = due_of(event, profile, stopped)
@@ -89,7 +89,7 @@ def held_round(ledger: RoundLedger, record: RoundRecord) -> HeldRound | None:
 def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
     """Have the system play a round to its end, with the first of what is offered where a choice is left (ALL-4).
 
-    One that nobody said was interrupted is recorded as that first, as of its last append; a completion that was cut off goes on.
+    One that nobody said was interrupted is recorded as that first, as of its last leg; a completion that was cut off goes on.
     Raises CompletionRefused where its profile does not say so, or not yet, and as `RoundLedger.finish_round`.
     """
     opened = ledger.recorded(round_id)
@@ -101,8 +101,7 @@ def complete_round(ledger: RoundLedger, round_id: str, game: Game) -> Played:
     check_game(opened, game)
     standing = standing_of(opened.later)
     if standing in ("open", "waiting") and not is_completed_by_system(opened.later):
-        appends = ledger.store.stream_appends(ROUND_STREAM + round_id)
-        interrupt_round(ledger.store, opened, CAUSES[-1], broke_at_us=appends[-1].recorded_at_us)
+        interrupt_round(ledger.store, opened, CAUSES[-1], broke_at_us=held.stopped_at_us)
         opened = ledger.recorded(round_id)
         standing = standing_of(opened.later)
     if standing == "interrupted":

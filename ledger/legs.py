@@ -10,11 +10,12 @@ from typing import Literal, TypeAlias
 from engines.game import EventBytes
 from ledger.choices import MADE, OFFERED
 from ledger.codec import is_game_topic
-from ledger.store import EventRow
+from ledger.store import EventRow, RoundRecord
 
-__all__ = ["STANDING_TOPICS", "Standing", "first_leg", "is_completed_by_system", "standing_of", "won_so_far"]
+__all__ = ["STANDING_TOPICS", "Standing", "first_leg", "is_completed_by_system", "standing_of", "went_on_at", "won_so_far"]
 
 Standing: TypeAlias = Literal["open", "waiting", "interrupted", "settled", "voided"]
+_SHOWN = ("presentation_sent/", "presentation_acked/")
 _SPIN, _ENDED, _RESUMED = "spin_started/", "spin_ended/", "round_resumed/"
 _STANDINGS: dict[str, Standing] = {
     "round_interrupted/1": "interrupted",
@@ -50,6 +51,13 @@ def standing_of(later: Sequence[EventRow]) -> Standing:
         if found is not None:
             standing = "waiting" if found == "open" and is_asked else found
     return standing
+
+
+def went_on_at(record: RoundRecord) -> int:
+    """Return when something of a round was recorded last, 0 where nothing was; what was shown of it says nothing of that."""
+    shown = {row.version for row in record.events if row.topic.startswith(_SHOWN)}
+    times = [append.recorded_at_us for append in record.appends if append.version_first not in shown]
+    return times[-1] if times else 0
 
 
 def is_completed_by_system(later: Sequence[EventRow]) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from engines.canonical import CanonicalFormError, Hash, Integer, Minor, RecordedEvent
+from engines.game_events import Count, Index
 
 __all__ = [
     "LIFECYCLE_EVENTS",
@@ -27,6 +28,8 @@ __all__ = [
     "InterruptionCause",
     "KeyRotated",
     "LedgerCreated",
+    "PresentationAcked",
+    "PresentationSent",
     "ProfileSet",
     "RoundInterrupted",
     "RoundOpened",
@@ -149,6 +152,30 @@ class RoundSettled(RecordedEvent):
     outcome_digest: Hash
     round_digest: Hash
     settled_at_us: TimeUs
+
+
+class PresentationSent(RecordedEvent):
+    """What the player's client was told to show of a round, up to the end of a spin; as it was told, right or wrong."""
+
+    kind: Literal["presentation_sent"] = "presentation_sent"
+    through_index: Count  # of the `spin_ended` up to which it shows, in the round's stream
+    spin_index: Index  # of that spin
+    spin_win_minor: Integer  # told as that spin's win
+    total_win_minor: Integer  # told as the round's win so far
+    balance_minor: Integer  # told as the balance; -1 where none was told
+    manifest_hash: HashOrEmpty  # SHA-256 of all that was sent, which is kept elsewhere
+    session_ref: ReferenceOrEmpty  # of the client
+    channel: Text
+    sent_at_us: TimeUs
+
+
+class PresentationAcked(RecordedEvent):
+    """The client says what it has shown of what it was told to show."""
+
+    kind: Literal["presentation_acked"] = "presentation_acked"
+    sent_index: Count  # of the `presentation_sent` in the round's stream
+    total_win_minor: Integer  # what it has shown as the round's win so far; -1 where it does not say
+    acked_at_us: TimeUs
 
 
 class AccountOpened(RecordedEvent):
@@ -345,6 +372,8 @@ LIFECYCLE_EVENTS: dict[str, type[RecordedEvent]] = {
     "round_resumed": RoundResumed,
     "round_voided": RoundVoided,
     "round_settled": RoundSettled,
+    "presentation_sent": PresentationSent,
+    "presentation_acked": PresentationAcked,
     "account_opened": AccountOpened,
     "funds_moved": FundsMoved,
     "bonus_moved": BonusMoved,

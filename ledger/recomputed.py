@@ -1,11 +1,12 @@
 """Accounts, epochs and rounds as their events make them, held against the rows that the ledger keeps of them."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ledger.faults import EventFault
+from ledger.over_rounds import OverRounds
 from ledger.recomputed_alterations import Movement, RecomputedIncidents, check_correction, check_movement
 from ledger.recomputed_builds import RecomputedBuilds
 from ledger.recomputed_disputes import RecomputedDisputes
@@ -64,10 +65,10 @@ class _Opened(NamedTuple):
 class Recomputed:
     """The state that events make; what the rows of settled rounds must be is handed on to `settled` and forgotten.
 
-    version_of: the version that a settled round, by its stream, has come to before a leaf, 0 where it was not settled before.
+    over: is told of each round that ends.
     """
 
-    def __init__(self, settled: SettledRounds, version_of: Callable[[str, int], int]) -> None:
+    def __init__(self, settled: SettledRounds, over: OverRounds) -> None:
         self.accounts: dict[str, _Account] = {}
         self.epochs: dict[int, _Epoch] = {}
         self._committed: dict[str, int] = {}  # commitment to epoch
@@ -77,7 +78,7 @@ class Recomputed:
         self._interrupted: set[str] = set()  # rounds in play that stand still
         self._blocking: dict[tuple[str, str], str] = {}  # of these by account and game, where they leave the account's slot free
         self._states: dict[tuple[str, str], str] = {}  # by account and game: the round that left the last state
-        self.settled, self._version_of = settled, version_of
+        self.settled, self.over = settled, over
         self.builds = RecomputedBuilds()
         self.profiles = RecomputedProfiles()
         self.incidents = RecomputedIncidents()
@@ -116,6 +117,8 @@ class Recomputed:
                 self.accounts[ref] = _Account(values["currency"])
             elif kind == "funds_moved":
                 self._move_funds(faults, stream.removeprefix(ACCOUNT_STREAM), version, values)
+            elif kind in ("presentation_sent", "presentation_acked"):
+                self._show(faults, stream, version, values, leaf_index)
             elif kind in ("account_forgotten", "correction_recorded"):
                 self._alter(faults, stream, version, values, leaf_index)
             elif kind == "incident_recorded":
@@ -196,6 +199,7 @@ class Recomputed:
             faults.append(("round_settled", "settlement", "of a round that goes on", "of one that is interrupted"))
         total_win, after, state_out = settled
         self.settled.add((round_id, *opened[:4], "settled", version))
+        self.over.end(ROUND_STREAM + round_id)
         if state_out:
             self._states[opened[0], opened[1]] = round_id
         account = self.accounts.get(opened[0])
@@ -245,6 +249,7 @@ class Recomputed:
         self._asking.discard(round_id)
         self._go_on(round_id, opened)
         self.settled.add((round_id, *opened[:4], "voided", version))
+        self.over.end(ROUND_STREAM + round_id)
         account = self.accounts.get(opened[0])
         if account is not None:
             balance, after = account.balance_minor + values["refund_minor"], values["balance_after_minor"]
@@ -281,7 +286,18 @@ class Recomputed:
         account.balance_minor, account.version = values["balance_after_minor"], version
 
     def _is_known(self, round_id: str, leaf_index: int) -> bool:
-        return round_id in self.rounds or self._version_of(ROUND_STREAM + round_id, leaf_index) > 0
+        return round_id in self.rounds or self.over.version(ROUND_STREAM + round_id, leaf_index) > 0
+
+    def _show(self, faults: list[EventFault], stream: str, version: int, values: dict[str, Any], leaf_index: int) -> None:
+        """Take what was shown of a round, in play or over; whether the event that it names is of the right kind the verdict says."""
+        kind, round_id = values["kind"], stream.removeprefix(ROUND_STREAM)
+        if stream == round_id or not self._is_known(round_id, leaf_index):
+            faults.append(("presentation_round", f"round of {kind}", "one opened before it", stream))
+        elif round_id not in self.rounds:
+            self.settled.go_on(round_id, version)
+        named = values["through_index" if kind == "presentation_sent" else "sent_index"]
+        if not 0 < named < version - 1:
+            faults.append(("presentation_order", f"event named by {kind}", f"one from 1 to before {version - 1}", str(named)))
 
     def _alter(self, faults: list[EventFault], stream: str, version: int, values: dict[str, Any], leaf_index: int) -> None:
         """Take a correction or an erasure, in the stream of what it is about."""
@@ -290,7 +306,7 @@ class Recomputed:
             faults += self.incidents.check_correction(values)
         round_id = stream.removeprefix(ROUND_STREAM)
         if stream != round_id and kind == "correction_recorded":
-            if round_id in self.rounds or not self._version_of(stream, leaf_index):
+            if round_id in self.rounds or not self.over.version(stream, leaf_index):
                 faults.append(("correction_round", "round of correction_recorded", "one that was settled before", "another"))
             else:
                 self.settled.go_on(round_id, version)

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 from ledger.store import ROUND_STREAM
@@ -46,7 +47,7 @@ class SettledRounds(Protocol):
         """Take one, its columns as of `RoundRow`."""
 
     def go_on(self, round_id: str, version: int) -> None:
-        """Take the version that a round has come to behind its settlement, by a correction."""
+        """Take the version that a round has come to behind its settlement, by a correction or by what was shown."""
 
 
 class MatchedRounds:
@@ -54,38 +55,44 @@ class MatchedRounds:
 
     def __init__(self, rows: TableRows) -> None:
         self._rows = rows
-        self._waiting: list[tuple[Any, ...]] = []
+        self._waiting: dict[str, tuple[Any, ...]] = {}  # by round, the latest last: most go on soon where they do
         self._count = 0
         self._are_stored = True
-        self._others: dict[str, tuple[Any, ...]] = {}  # wanted at the settlement and not stored: of rounds that are corrected later
+        self._others: dict[str, tuple[Any, ...]] = {}  # wanted when they were looked for and not stored: of rounds that go on later
         self._versions: dict[str, int] = {}  # that these have come to
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Look for the row of one round, some time."""
-        self._waiting.append(row)
-        if len(self._waiting) >= PAGE_ROWS:
-            self._match()
+        self._are_stored = self._are_stored and row[0] not in self._waiting
+        self._waiting[row[0]] = row
+        if len(self._waiting) >= 2 * PAGE_ROWS:
+            self._match(PAGE_ROWS)
 
     def go_on(self, round_id: str, version: int) -> None:
-        """Have another version wanted of the row of a corrected round, in the end."""
-        self._versions[round_id] = version
+        """Have another version wanted of the row of a round that has gone on behind its end."""
+        if row := self._waiting.get(round_id):
+            self._waiting[round_id] = (*row[:-1], version)
+        elif self._are_stored:
+            self._versions[round_id] = version
+            self._are_stored = len(self._versions) <= PAGE_ROWS
 
-    def _match(self) -> None:
-        self._count += len(self._waiting)
-        if self._waiting and self._are_stored:
-            wanted = {row[0]: row for row in self._waiting}
+    def _match(self, count: int) -> None:
+        """Look for the rows of so many rounds, those that wait longest."""
+        wanted = {round_id: self._waiting.pop(round_id) for round_id in [*islice(self._waiting, count)]}
+        self._count += len(wanted)
+        if wanted and self._are_stored:
             found = self._stored(list(wanted))
             if found != wanted:
                 self._others |= {round_id: row for round_id, row in wanted.items() if found.get(round_id) != row}
                 self._are_stored = len(self._others) <= PAGE_ROWS
-        self._waiting.clear()
 
     def _stored(self, round_ids: list[str]) -> dict[str, tuple[Any, ...]]:
         return {row[0]: row for row in self._rows.rounds_of(round_ids) or ()}
 
     def are_all(self) -> bool:
         """Return whether every row wanted is there, and no other."""
-        self._match()
+        while self._waiting:
+            self._match(PAGE_ROWS)
         if not self._are_stored or self._others.keys() != self._versions.keys() or self._rows.round_count() != self._count:
             return False
         corrected = {round_id: (*row[:-1], self._versions[round_id]) for round_id, row in self._others.items()}

@@ -84,7 +84,7 @@ def round_records(store: Store) -> Iterator[RoundRecord]:
 def weigh_retention(store: Store, rounds: Iterable[RoundRecord], as_of_us: int) -> list[KeptRecords]:
     """Return what is kept as of a moment, by kind and profile; memory grows with the stream `ledger`, not with rounds.
 
-    A round ends with the last that was recorded of it, its settlement or a correction behind it; an incident when it was recorded, a
+    A round ends with the last that was recorded of it, its end or what came behind that; an incident when it was recorded, a
     dispute when it was closed. Of several profiles the one that keeps longest counts. Raises ProfileAltered, CanonicalFormError,
     TopicMismatch for altered events of the stream `ledger`.
     """

@@ -16,6 +16,7 @@ from ledger.lifecycle_events import LIFECYCLE_EVENTS, AccountOpened, FundsMoved,
 from replay.choices import ChoiceOrder, check_choices
 from replay.export_lines import ExportLine, parse_export, short_text
 from replay.life import check_amounts, check_order, is_completed_by_system, refund_options
+from replay.presentation import PRESENTATION_KINDS, Presented, check_presentation
 from replay.reconcile import AccountFact, check_digests, cost_options, reconcile_account, reconcile_round, win_options
 from replay.referee.walk import RoundTerms, RoundTotals, RoundWalk, plain_walk, walk_round
 from replay.states import LeftState, carried_finding, state_after
@@ -34,8 +35,6 @@ __all__ = [
 RulesFor = Callable[[str, str, str], GameRules]
 ROUND_PREFIX = "round/"
 ACCOUNT_PREFIX = "account/"
-# Kinds of `record/1` that say nothing about outcome or totals; they have no model yet.
-KINDS_PASSED_OVER = frozenset({"presentation_sent", "presentation_acked"})
 # A value of the right type outside its range: the event can still be walked.
 VALUE_ERRORS = frozenset(
     {"greater_than_equal", "less_than_equal", "literal_error", "string_pattern_mismatch", "string_too_long", "extra_forbidden"}
@@ -44,7 +43,6 @@ NOT_SHOWN: tuple[tuple[CheckName, str], ...] = (
     ("record", "the file holds no proofs; verify the round against its ledger"),
     ("seed", "the file holds no seed or round key"),
     ("replay", "the file holds no key to rerun the round from"),
-    ("presentation", "the file holds no record of what the player was shown"),
 )
 
 
@@ -98,7 +96,7 @@ class _Stream:
             models = LIFECYCLE_EVENTS
         model = models.get(kind)
         if model is None:
-            if self.name.startswith(ROUND_PREFIX) and kind not in KINDS_PASSED_OVER:
+            if self.name.startswith(ROUND_PREFIX):
                 self._note(line, "event kind", "a kind of this record", short_text(line.event.get("kind")))
                 self.is_whole = False
             return
@@ -110,7 +108,7 @@ class _Stream:
             self._note(line, f"{kind} field {where}", first["msg"], short_text(first.get("input")))
             event = _as_it_stands(model, line.event, error)
             if event is None:
-                self.is_whole = False
+                self.is_whole &= kind in PRESENTATION_KINDS  # which say nothing about outcome or totals
             else:
                 self.events.append((line, event))
 
@@ -331,29 +329,46 @@ class _RoundPass:
     def result(self) -> RoundCheck:
         """Return the round's findings and checks; order, gaps and digests are looked at last."""
         by_referee = [finding for finding in self.walk.findings if finding.event_index not in self._form]
+        presented = self._presented()
         findings = self.stream.findings + by_referee + self.totals + self.cut_finding()
         if all(finding.severity in ("warning", "completeness") for finding in findings):
             last = self._check_form()
             if not last and self.opened is not None:
                 last = check_amounts(self.opened[1], self._placed)
             end = self.settled or self.voided
-            if not last and end is not None:
+            if not last and end is not None and all(finding.event_index > end[0] for finding in presented.findings):
                 before = [(line.kind, line.data) for line in self.stream.lines if line.event_index < end[0]]
                 last = check_digests(end, before)
             self.totals += last
             findings += last
+        findings += presented.findings
         findings.sort(key=lambda finding: finding.event_index)
         checks = [
-            *(Check(name, "not_shown", why) for name, why in NOT_SHOWN[:3]),
+            *(Check(name, "not_shown", why) for name, why in NOT_SHOWN),
             *self._own_checks(by_referee),
-            Check(NOT_SHOWN[3][0], "not_shown", NOT_SHOWN[3][1]),
+            self._presentation_check(presented),
         ]
         opened, settled = self.opened[1] if self.opened else None, self.settled[1] if self.settled else None
         voided = self.voided[1] if self.voided else None
         return RoundCheck(self.round_id, findings, checks, opened, settled, self._order, self.terms, voided)
 
+    def _presented(self) -> Presented:
+        """Return what was shown, held against what was evaluated where all of that can be read."""
+        presented = check_presentation(self._placed)
+        is_evaluated = self.stream.is_whole and not any(map(self._is_game_event, self._form))
+        found = [finding for finding in presented.findings if is_evaluated and finding.event_index not in self._form]
+        return presented._replace(findings=found, is_evaluated=is_evaluated)
+
+    def _presentation_check(self, presented: Presented) -> Check:
+        if not any(line.kind in PRESENTATION_KINDS for line in self.stream.lines):
+            holder = "file" if self.is_file else "record"
+            return Check("presentation", "not_shown", f"the {holder} holds nothing of what the player was shown")
+        form = [finding for finding in self.stream.findings if self._kind_at(finding.event_index) in PRESENTATION_KINDS]
+        reason = "" if presented.is_evaluated else "an event of the round cannot be read"
+        return _check("presentation", [*form, *presented.findings], reason, presented.sentence)
+
     def _own_checks(self, by_referee: list[Finding]) -> list[Check]:
-        form = self.stream.findings
+        form = [finding for finding in self.stream.findings if self._kind_at(finding.event_index) not in PRESENTATION_KINDS]
         return [
             _check(
                 "referee",
@@ -369,9 +384,11 @@ class _RoundPass:
             ),
         ]
 
+    def _kind_at(self, index: int) -> str | None:
+        return next((line.kind for line in self.stream.lines if line.event_index == index), None)
+
     def _is_game_event(self, index: int) -> bool:
-        kind = next((line.kind for line in self.stream.lines if line.event_index == index), None)
-        return kind not in LIFECYCLE_EVENTS
+        return self._kind_at(index) not in LIFECYCLE_EVENTS
 
     def _totals_reason(self) -> str:
         return self.reason or ("" if self.settled is not None or self.voided is not None else "the round is not settled")

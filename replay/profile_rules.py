@@ -17,6 +17,7 @@ from ledger.named_profiles import has_values
 from ledger.profile import Profile, ProfileFileUnreadable, default_profile, profile_of, shipped_profile, shipped_profiles
 from ledger.store import RoundRecord
 from replay.own_stream import OwnStream
+from replay.presentation import PRESENTATION_KINDS
 from replay.verdict import Finding, Severity
 
 __all__ = ["GoverningProfiles", "RecordedLife", "recorded_life"]
@@ -56,7 +57,15 @@ def recorded_life(record: RoundRecord, opened: RoundOpened, settled: RoundSettle
                 events.append((row.version - 1, parse_event(row)))
         elif row.topic == "round_settled/1" and settled is not None:
             events.append((row.version - 1, settled))
-    return RecordedLife(record.round_id, opened, events, record.appends[-1].recorded_at_us if record.appends else opened.opened_at_us)
+    return RecordedLife(record.round_id, opened, events, _last_recorded(record, opened))
+
+
+def _last_recorded(record: RoundRecord, opened: RoundOpened) -> int:
+    """Return when the last of a round was recorded, whatever was shown of it since."""
+    shown = [row.topic.partition("/")[0] in PRESENTATION_KINDS for row in record.events]
+    last = max((row.version for row, is_shown in zip(record.events, shown, strict=True) if not is_shown), default=0)
+    covering = [append.recorded_at_us for append in record.appends if append.version_first <= last]
+    return covering[-1] if covering else opened.opened_at_us
 
 
 class GoverningProfiles:

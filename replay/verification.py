@@ -149,7 +149,6 @@ class Verifier:
             notes += [*life_notes(life), *_correction_notes(record), *self._disputes.notes(record.round_id)]
             if self._anchors is not None:
                 findings += self._disputes.check(record.round_id)
-        checks["presentation"] = Check("presentation", "not_shown", "the record holds nothing of what the player was shown")
         listed = [checks[name] for name in CHECK_NAMES]
         tree = record.tree
         return Verification(

@@ -27,6 +27,7 @@ from ledger.forgetting import forget_account
 from ledger.history import build, compare
 from ledger.incidents import record_incident
 from ledger.interruptions import CAUSES, interrupt_round
+from ledger.presentations import Acknowledged, record_acknowledgement, record_presentation
 from ledger.profile import shipped_profile, shipped_profiles
 from ledger.profile_setting import profile_in_force, set_profile
 from ledger.rounds import RoundLedger
@@ -34,6 +35,7 @@ from ledger.voids import VoidReason, void_round
 from replay.anchors import load_anchors
 from tests.contracts.alterations_contract import TWO, report_of
 from tests.ledger_files import rows
+from tests.screens import screens_of
 from tests.traced import audit_command
 from tests.whole import everything_wrong
 
@@ -68,7 +70,8 @@ class Life:
     def steps(self) -> list[tuple[Callable[[], None], int]]:
         """What may happen, and how often of a hundred times."""
         return [
-            (self.play, 34),
+            (self.play, 30),
+            (self.show, 4),
             (self.repeat, 4),
             (self.leave_open, 7),
             (self.leave_waiting, 4),
@@ -223,6 +226,18 @@ class Life:
             after = f"web {self.chance.random()}"
             correct_round(self.ledger, round_id, "round_opened.channel", after, "why", *TWO, incident=incident.incident_id)
         correct_balance(self.ledger, ref, self.chance.randint(1, 999), "why", *TWO)
+
+    def show(self) -> None:
+        """Record what was shown of a round, in play or over, and that some of it was acknowledged."""
+        ref, store = self._account(), self.ledger.store
+        rounds = [*store.rounds_of(ref)[-4:], *store.rounds_in_play()]
+        for round_id in self.chance.sample(rounds, min(2, len(rounds))):
+            if shown := screens_of(self.ledger, round_id):
+                told = record_presentation(self.ledger, round_id, shown, channel=self.chance.choice(["", "web"]))
+                acked = [Acknowledged(index) for index in told if self.chance.random() < 0.7]
+                if acked:
+                    record_acknowledgement(self.ledger, round_id, acked)
+                self.counts["shown"] += 1
 
     def dispute(self) -> None:
         """Have somebody complain about a few rounds, after an older complaint was answered now and then."""

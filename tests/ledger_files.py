@@ -213,7 +213,8 @@ class _Kept:
 
     def take_round(self, round_id: str, bodies: list[dict[str, Any]]) -> bool:
         """Take the events of a round, and return whether it is there whole, up to the end of a leg."""
-        opened, told = bodies[0], [body for body in bodies if body["kind"] != "correction_recorded"]
+        apart = ("correction_recorded", "presentation_sent", "presentation_acked")
+        opened, told = bodies[0], [body for body in bodies if body["kind"] not in apart]
         last, ref, game = told[-1], opened["account_ref"], opened["game"]
         self.nonces[opened["epoch"]] = self.nonces.get(opened["epoch"], 0) + 1
         paid = last.get("total_win_minor", 0) if last["kind"] == "round_settled" else last.get("refund_minor", 0)

@@ -175,7 +175,7 @@ def _print_check(result: Any, findings: list[Any]) -> None:
     rounds, count = len(result.rounds), len(findings)
     not_run = len(_not_run(result))
     print_line(f"{rounds} round{'' if rounds == 1 else 's'}, {count} finding{'' if count == 1 else 's'}, {not_run} not checked")
-    print_line("the file may be altered as a whole: record, seed, replay and presentation are not shown by it, names in it are not checked")
+    print_line("the file may be altered as a whole: record, seed and replay are not shown by it, names in it are not checked")
 
 
 def _print_round(each: Any, found: list[Any]) -> None:

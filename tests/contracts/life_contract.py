@@ -27,6 +27,7 @@ from tests.leg_game import LegGame, other_game
 __all__ = [
     "BET",
     "CALLS",
+    "DAY_US",
     "LIVES",
     "PEOPLE",
     "LifeContract",
