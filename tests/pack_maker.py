@@ -23,7 +23,8 @@ def key_of(number: int) -> Ed25519PrivateKey:
 LOG_KEY, PACK_KEY, OTHER_KEY = key_of(1), key_of(2), key_of(3)
 SEED, ROUND, ACCOUNT, LEDGER = bytes(range(32)), "r-1", "a" * 32, "b" * 32
 START = 1764547200000000
-TEXTS = {"help": "0" * 64}
+TEXT = b"How to play."
+TEXTS = {"help": hashlib.sha256(TEXT).hexdigest()}
 Parts = dict[str, Any]
 Streams = dict[str, list[dict[str, Any]]]
 

@@ -28,7 +28,7 @@ ALWAYS = {"pack.json", "verdict.json", "leaves.json", "consistency.json", "claus
 ALWAYS |= {"report.html", "report.pdf", "readme.txt", "verify_pack.py"}
 OF_KEY = ["round-key.json", "draws.jsonl", "what-if.json"]  # never without the key, never while the round is in play
 EXPLAINED = ["report.json", "history.json", "rules.toml", "rules.json", "texts.json", "profile.json", *OF_KEY]  # there, or in `absent`
-OTHERS = re.compile(r"case\.json|streams/[a-z0-9._-]+\.jsonl|checkpoints/[0-9]{1,16}\.checkpoint")
+OTHERS = re.compile(r"case\.json|streams/[a-z0-9._-]+\.jsonl|checkpoints/[0-9]{1,16}\.checkpoint|texts/[0-9a-f]{64}\.txt")
 GAME_KINDS = {"spin_started", "drop", "win", "tumble", "multiplier_change", "feature_trigger", "power", "prize", "choice_offered"}
 GAME_KINDS |= {"cap_hit", "spin_ended", "feature_ended"}
 ENDS, BEHIND_END = {"round_settled", "round_voided"}, {"correction_recorded", "presentation_sent", "presentation_acked"}
@@ -52,7 +52,7 @@ class Audit:
         self.folder, self.members, self.vkey, self.key = folder, members, vkey, key
         self.about: dict[str, Any] = {}  # pack.json
         self.rows: dict[str, dict[int, dict[str, Any]]] = {}  # stream, version: its event, and what its line and leaf say
-        self.checked: list[str] = []
+        self.checked = [f"zip: {len(members)} members, byte for byte of the form"]
         self.unchecked: list[str] = []
         self.findings: list[dict[str, str]] = []
         self.failed: set[str] = set()  # names of checks with findings
@@ -301,6 +301,9 @@ def check_files(audit: Audit) -> str:
     audit.hold("unknown-member", "data/: files that docs/pack-format.md does not name", [], others)
     if not audit.about["is_over"] or OF_KEY[0] not in names:
         audit.hold("open-key", "data/: files without the key, or of a round in play", [], [name for name in OF_KEY if name in names])
+    hashes = {sha(body).hex() for body in audit.members.values() if sha(body).hex().encode() in audit.members.get("data/texts.json", b"")}
+    strange = sorted(name for name in names if name.startswith("texts/") and name[6:-4] not in hashes)
+    audit.hold("texts", "data/texts/: not of the SHA-256 that names them, or not in texts.json", [], strange)
     for name in sorted(name for name in names if name.endswith((".json", ".jsonl"))):
         try:
             audit.json(name)
@@ -318,8 +321,7 @@ def check_signature(audit: Audit) -> str:
     want = {"payload": envelope["payload"], "payloadType": kind, "signatures": [{"keyid": sha(key).hex(), "sig": text}]}
     audit.hold("signature", "signature.json", want, envelope)
     message = b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
-    is_signed = is_signature(key, base64.b64decode(text, validate=True), message)
-    audit.hold("signature", "signature.json: signed by data/keys/pack.pub", True, is_signed)
+    audit.hold("signature", "signature.json: by pack.pub", True, is_signature(key, base64.b64decode(text, validate=True), message))
     subject = [{"digest": {"sha256": sha(audit.members.get(name, b"")).hex()}, "name": name} for name in TAGS[:3]]
     want = {"_type": "https://in-toto.io/Statement/v1", "predicateType": "urn:slot-audit:round-pack:1", "subject": subject}
     want["predicate"] = {"prepared_for": "assessment", **{name: audit.about[name] for name in ("as_of_us", "round_id", "verdict")}}
@@ -551,7 +553,6 @@ def check_verdict(audit: Audit) -> str:
 def audit_of(data: bytes, vkey: str | None = None, key: str | None = None) -> Audit:
     """Make all checks, of a pack whose pack.json cannot be read the first two; ValueError for what is no zip of the form."""
     audit = Audit(*members_of(data), vkey, key)
-    audit.checked.append(f"zip: {len(audit.members)} members, byte for byte of the form")
     checks = [check_bag, check_about, check_files, check_signature, check_events, check_leaves, check_checkpoints, check_round]
     for check in [*checks, check_money_and_presentation, check_balance, check_key_and_draws, check_verdict]:
         if audit.about or check in checks[:2]:

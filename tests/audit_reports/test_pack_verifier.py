@@ -53,6 +53,7 @@ def test_the_first_line_and_the_exit_status_say_it(tmp_path: Path) -> None:
 def test_a_round_in_play_and_a_round_without_keys_or_texts_pass() -> None:
     """What a pack may lack is no finding where `absent` says why, and is said to be unchecked."""
     assert codes(signed(parts_of(end=None))) == set()
+    assert codes(signed(parts_of() | {f"texts/{maker.TEXTS['help']}.txt": maker.TEXT})) == set()
     parts = parts_of()
     for name in ("texts.json", "report.json", "history.json", "rules.toml", "rules.json", "round-key.json", "draws.jsonl", "what-if.json"):
         del parts[name]
@@ -125,6 +126,7 @@ PARTS: list[tuple[str, Change]] = [
     ("json", add("clauses.json", b'{"a":1.5}\n')),
     ("json", add("report.json", b"{}")),
     ("json", add("report.json", b"{}\n\n")),
+    ("json", add("draws.jsonl", maker.written({"draws.jsonl": maker.draws()})["data/draws.jsonl"][:-1])),
     ("streams", put("pack.json", "streams", "x", to="streams/x.jsonl")),
     ("topic", put("streams/round.jsonl", 1, "topic", to="drop/1")),
     ("event", put("streams/round.jsonl", 1, "more", to=1)),
@@ -168,6 +170,8 @@ PARTS: list[tuple[str, Change]] = [
     ("malformed", put("draws.jsonl", 3, "n", to=2**31)),
     ("profile", add("profile.json", {"name": "e"})),
     ("texts", add("texts.json", {"help": "1" * 64})),
+    ("texts", add(f"texts/{maker.sha(b'a text').hex()}.txt", b"a text")),
+    ("texts", add(f"texts/{'0' * 64}.txt", b"a text")),
     ("verdict", put("verdict.json", "verdict", to="diverged")),
     ("verdict", put("verdict.json", "round_id", to="r-2")),
     ("contradicted", put("verdict.json", "findings", to=[{"code": "x", "severity": "money"}])),
