@@ -214,9 +214,10 @@ def written(parts: Parts) -> dict[str, bytes]:
     return {f"data/{name}": text(name, value) for name, value in parts.items()}
 
 
-def bag_of(parts: Parts, key: Ed25519PrivateKey = PACK_KEY, **changed: Any) -> dict[str, bytes]:
-    """All members of the bag, signed; `changed` fields of the statement are put in before it is signed."""
-    members = written(parts)
+def bag_of(parts: Parts, key: Ed25519PrivateKey = PACK_KEY, without: str = "", **changed: Any) -> dict[str, bytes]:
+    """All members of the bag, signed; `changed` fields of the statement are put in before it is signed, and the file
+    `without` is left out before anything is hashed."""
+    members = {name: body for name, body in written(parts).items() if name != f"data/{without}"}
     about, oxum = parts["pack.json"], f"{sum(map(len, members.values()))}.{len(members)}"
     tags = {
         "bag-info.txt": f"Bagging-Date: 2025-12-01\nExternal-Identifier: {about['round_id']}\nPayload-Oxum: {oxum}\n".encode(),

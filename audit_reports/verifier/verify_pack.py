@@ -232,8 +232,7 @@ def zip_of(members: dict[str, bytes]) -> bytes:
     local, directory, offset = [], [], 0
     for name, body in sorted(members.items()):
         head = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, zlib.crc32(body), len(body), len(body), len(name), 0)
-        tail = struct.pack("<HHHII", 0, 0, 0, 0o100644 << 16, offset)
-        directory.append(b"PK\x01\x02" + struct.pack("<H", 3 << 8 | 20) + head + tail + name.encode())
+        directory.append(b"PK\x01\x02\x14\x03" + head + struct.pack("<HHHII", 0, 0, 0, 0o100644 << 16, offset) + name.encode())
         local += [b"PK\x03\x04" + head + name.encode(), body]
         offset += 30 + len(name) + len(body)
     end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, len(members), len(members), sum(map(len, directory)), offset, 0)
@@ -269,6 +268,7 @@ def check_bag(audit: Audit) -> str:
         wrong = sorted({*want} ^ {*got}) or ([] if want == got else ["its order"])
         audit.hold("manifest", f"{manifest}: lines that only it has, or only the members' hashes", [], wrong)
     audit.hold("tag-files", "the bag", TAGS, sorted(tags))
+    audit.hold("missing", "data/: files of every pack that are not there", [], sorted(ALWAYS - {name[5:] for name in payload}))
     audit.hold("bagit", "bagit.txt", b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n", audit.members.get("bagit.txt"))
     return f"{len(payload)} payload and {len(tags)} tag files against their manifests"
 
@@ -295,7 +295,6 @@ def check_files(audit: Audit) -> str:
     names = {name[5:] for name in audit.members if name.startswith("data/")}
     said = " ".join(audit.about["absent"]).replace("-", " ")
     others = sorted(name for name in names - ALWAYS - {*EXPLAINED} if not OTHERS.fullmatch(name))
-    audit.hold("missing", "data/: files of every pack that are not there", [], sorted(ALWAYS - names))
     missing = [name for name in EXPLAINED if name not in names and name.split(".")[0].replace("-", " ") not in said]
     audit.hold("missing", "data/: files that are not there, and absent does not say why", [], missing)
     audit.hold("unknown-member", "data/: files that docs/pack-format.md does not name", [], others)
@@ -347,8 +346,9 @@ def check_events(audit: Audit) -> str:
                 audit.hold("gap", where, following, index)
             following, place = index + 1, {"index": index, "append": append, "at": at, "leaf": -1, "due": [-1, at]}
             rows[index + 1] = {**place, "data": data, "event": event, "kind": event["kind"], "where": where}
+    audit.hold("streams", "pack.json: the round's own stream, with events", True, bool(audit.rows.get(f"round/{audit.about['round_id']}")))
     opened = audit.round()[0][0]["event"]
-    missing = {f"account/{opened['account_ref']}", f"epoch/{opened['epoch']}", "ledger"} - {*streams, *absent}
+    missing = ({f"account/{opened['account_ref']}", f"epoch/{opened['epoch']}"} - {*absent} | {"ledger"}) - {*streams}
     audit.hold("streams", "pack.json: streams that are not there, and absent does not say why", [], sorted(missing))
     audit.unchecked += [plain(f"events: what is not in the pack of {stream}, cut as absent says") for stream in {*streams} & {*absent}]
     return f"{sum(map(len, audit.rows.values()))} of {len(audit.rows)} streams"
@@ -379,7 +379,7 @@ def check_leaves(audit: Audit) -> str:
     for row in (every := [row for rows in audit.rows.values() for row in rows.values()]):
         audit.hold("append", f"{row['where']}: append, recorded_at_us", row["due"], [row["append"], row["at"]])
     bare, pathless = sum(row["leaf"] < 0 for row in every), sum(size > 1 and not leaf["path"] for leaf in leaves)
-    audit.unchecked += [f"leaves: {bare} events have none, {pathless} have no path to the root"] if bare or pathless else []
+    audit.hold("leaf", "leaves.json: events without a leaf, leaves without a path to the root", [0, 0], [bare, pathless])
     return f"{len(leaves)} over the events, {len(leaves) - pathless} with a path to the root"
 
 
