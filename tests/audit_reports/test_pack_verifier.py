@@ -261,6 +261,18 @@ def test_wrong_statements_and_keys_are_found() -> None:
     assert codes(right, maker.vkey(maker.LOG_KEY), maker.public(maker.PACK_KEY).hex()) == set()
 
 
+def test_each_part_of_the_envelope_is_held() -> None:
+    """Another type, key id or signature in the envelope, tag manifest made for it, is found."""
+    bag = bag_of(lean(parts_of()))
+    other = {"keyid": "0" * 64, "sig": base64.b64encode(bytes(64)).decode()}
+    for change in ({"payloadType": "x"}, {"signatures": [{**other}]}, *({"signatures": [{name: other[name]}]} for name in other)):
+        envelope = json.loads(bag["signature.json"])
+        signature = {**envelope["signatures"][0], **change.get("signatures", [{}])[0]}
+        envelope |= {**change, "signatures": [signature]}
+        tags = {name: bag[name] for name in verify_pack.TAGS} | {"signature.json": maker.canonical(envelope) + b"\n"}
+        assert codes(zipped(bag | tags | {"tagmanifest-sha256.txt": maker.manifest(tags)})) == {"signature"}
+
+
 def test_trees_of_all_sizes() -> None:
     """Every audit path and every consistency proof of trees up to 20 leaves holds, and with one hash changed does not."""
     leaves = [maker.sha(bytes([number])) for number in range(20)]
