@@ -1,9 +1,10 @@
-"""Writes docs/reference/: the event catalogue from the models, the command line from its own help.
+"""Writes docs/reference/: the event catalogue from the models, the command line from its own help, the verifier's hash from its bytes.
 
 `python tools/references.py --check` says whether the files are stale and changes nothing.
 """
 
 import ast
+import hashlib
 import inspect
 import os
 import subprocess
@@ -22,6 +23,44 @@ COMMANDS = (
     " dispute close, dispute list, dispute show, retention, pack build, pack verify, simulate, doctor"
 )
 FOLDER = ROOT / "docs" / "reference"
+VERIFIER_PAGE = """# The stand-alone verifier
+
+Made by `make docs` from the program's own bytes and help; do not edit.
+
+`audit_reports/verifier/verify_pack.py` checks an evidence pack ([../pack-format.md](../pack-format.md), "What a checker does") for
+whoever has neither the ledger nor this program: one file of {count} lines, Python's standard library alone, nothing written to disk, no
+network. It was written from the format page by somebody who had not seen the code that builds and checks packs here, and shares none
+with it. Read it, or have it read, before you trust it.
+
+A copy lies in every pack. Do not run that one: whoever made the pack made it too. Get the file by another way, and compare:
+
+    sha256sum verify_pack.py
+
+    {digest}  verify_pack.py
+
+## How to run it
+
+    python -I -S verify_pack.py PACK.zip --vkey log.vkey --key pack.pub
+
+Python 3.11 or newer (its syntax is that of 3.8); `-I -S` keeps everything but the standard library away. The first line says it:
+`NOTHING FOUND  pack of round …, reproduced`, or how many findings there are. What was checked and what could not be, with the reason,
+stands below. The verdict that the pack gives of its round is apart from the findings: a whole pack of a round that was paid wrongly has
+none, and ends with status 3.
+
+```
+{help}
+```
+
+| status | it means |
+|---|---|
+| 0 | nothing found, and the pack's verdict is `reproduced`, `incomplete_open` or `incomplete_resolved` |
+| 3 | findings, or any other verdict |
+| 2 | wrong usage |
+| 4 | a file cannot be read, or is no zip of the form |
+
+`--json` prints one document: `schema` `pack-verify/1`, `round_id`, `verdict`, `checked` and `unchecked` (lists of text), `findings` (each
+`code`, `where`, `want`, `got`).
+"""
 
 
 def field_comments(model: type) -> dict[str, str]:
@@ -95,10 +134,20 @@ def command_reference() -> str:
     return "".join(parts)
 
 
+def verifier_page() -> str:
+    """Return the page on the stand-alone verifier, with the SHA-256 that whoever gets it compares."""
+    path = ROOT / "audit_reports" / "verifier" / "verify_pack.py"
+    data = path.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(path), "--help"], env={"COLUMNS": "100"}, capture_output=True, text=True, check=True
+    )
+    return VERIFIER_PAGE.format(count=len(data.splitlines()), digest=hashlib.sha256(data).hexdigest(), help=done.stdout.strip())
+
+
 def main() -> int:
     """Write the files, or say with --check which are stale; returns the exit status."""
     stale = []
-    for name, text in (("events.md", event_catalogue()), ("cli.md", command_reference())):
+    for name, text in (("events.md", event_catalogue()), ("cli.md", command_reference()), ("verifier.md", verifier_page())):
         path = FOLDER / name
         if not path.exists() or path.read_text() != text:
             stale.append(name)
