@@ -13,7 +13,7 @@ from audit_reports.pack_page import pack_page
 from audit_reports.pack_paper import pack_paper
 from audit_reports.pack_report import PackFacts, report_blocks
 from audit_reports.pack_rules import governing_rules, profile_files, rules_files, software_of
-from audit_reports.pack_streams import Gathered, checkpoint_files, document, gather, history_of, json_lines, stream_files
+from audit_reports.pack_streams import OTHERS_MAX, Gathered, checkpoint_files, document, gather, history_of, json_lines, stream_files
 from audit_reports.round_report import RoundReport, report_json
 from audit_reports.round_source import RoundNotShownError, read_report
 from audit_reports.statement import signed_statement
@@ -159,6 +159,8 @@ def _records(gathered: Gathered, terms: PackTerms, verification: Verification, a
     """Return streams, proofs, history, verdict and question; say what is absent with the reason."""
     if not any(row.topic.startswith("presentation_") for row in gathered.records["streams/round.jsonl"].events):
         absent["presentation records"] = "the ledger holds nothing of what the player was shown"
+    if gathered.is_cut:
+        absent["rounds in between"] = f"more than {OTHERS_MAX} moved the account's balance meanwhile, which is not added up here"
     files = stream_files(gathered) | checkpoint_files(gathered, terms.anchors, absent)
     files["history.json"] = document(history_of(gathered))
     files["verdict.json"] = document(verdict_json(verification))

@@ -165,7 +165,9 @@ def _account(facts: PackFacts) -> Iterator[Block]:
         for each in facts.history["rounds"]
     ]
     heads: Row = ("round", "opened", "game", "mode", "before", "cost", "won", "after", "", "status")
-    yield Table("rounds of the account before, in question, and after", heads, tuple(rounds), frozenset((4, 5, 6, 7)))
+    yield Table(
+        "rounds of the account before, in question, after, and such as went on meanwhile", heads, tuple(rounds), frozenset((4, 5, 6, 7))
+    )
     currency = facts.verification.opened.currency if facts.verification.opened is not None else ""
     moved = [
         (time_text(each["moved_at_us"]), each["kind"].replace("_", " "), each["reason"].replace("_", " "))

@@ -15,10 +15,10 @@ from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, EventRow, LeafRow, RoundRecord, Tree
 from replay.anchors import Anchors
 
-__all__ = ["Gathered", "checkpoint_files", "document", "gather", "history_of", "json_lines", "stream_files"]
+__all__ = ["OTHERS_MAX", "Gathered", "checkpoint_files", "document", "gather", "history_of", "json_lines", "stream_files"]
 
-_ROUND_FILES = ("streams/round-before.jsonl", "streams/round.jsonl", "streams/round-after.jsonl")
 _ACCOUNT_FILE = "streams/account.jsonl"
+OTHERS_MAX = 50
 
 
 class Gathered(NamedTuple):
@@ -27,6 +27,7 @@ class Gathered(NamedTuple):
     ledger: RoundLedger
     tree: Tree
     records: dict[str, RoundRecord]  # by the file that its stream gets
+    is_cut: bool  # whether more rounds of the account moved its balance meanwhile than a pack holds
 
 
 def document(value: Any) -> bytes:
@@ -46,15 +47,15 @@ def gather(ledger: RoundLedger, round_id: str) -> Gathered:
     except TreeBroken:
         tree = Tree(ledger.store.tree_size(), b"")
     opened = ledger.opening(round_id)
-    before, after = _neighbours(ledger, opened, round_id)
+    rounds, is_cut = _rounds_around(ledger, opened, round_id)
     wanted = {"streams/round.jsonl": ROUND_STREAM + round_id, _ACCOUNT_FILE: ACCOUNT_STREAM + opened.account_ref}
     wanted |= {"streams/epoch.jsonl": f"{EPOCH_STREAM}{opened.epoch}", "streams/ledger.jsonl": LEDGER_STREAM}
-    wanted |= {f"streams/{name}.jsonl": ROUND_STREAM + each for name, each in (("round-before", before), ("round-after", after)) if each}
+    wanted |= {file: ROUND_STREAM + each for file, each in rounds.items()}
     records = {}
     for file, stream in wanted.items():
         (record,) = ledger.store.records_of([stream])
         records[file] = _cut(record, tree.size)
-    return Gathered(ledger, tree, records)
+    return Gathered(ledger, tree, records, is_cut)
 
 
 def _cut(record: RoundRecord, size: int) -> RoundRecord:
@@ -66,15 +67,29 @@ def _cut(record: RoundRecord, size: int) -> RoundRecord:
     return record._replace(appends=appends, events=tuple(event for event in record.events if event.version < min(later)))
 
 
-def _neighbours(ledger: RoundLedger, opened: RoundOpened, round_id: str) -> tuple[str, str]:
-    """Return the rounds of the account opened before and after a round, by their leaves; empty where there is none."""
+def _rounds_around(ledger: RoundLedger, opened: RoundOpened, round_id: str) -> tuple[dict[str, str], bool]:
+    """Return the rounds of the account opened before and after a round, and others of which something was recorded between, by file.
+
+    Whether there are more of these than a pack holds.
+    """
     streams = [ROUND_STREAM + each for each in ledger.store.rounds_of(opened.account_ref)]
-    records = ledger.store.records_of(streams, topics=("round_opened/1",))
-    leaves = sorted((record.appends[0].leaf_index, record.round_id) for record in records if record.appends)
-    place = next((number for number, (_, each) in enumerate(leaves) if each == round_id), None)
+    records = [record for record in ledger.store.records_of(streams, topics=("round_opened/1",)) if record.appends]
+    records.sort(key=lambda record: record.appends[0].leaf_index)
+    place = next((number for number, record in enumerate(records) if record.round_id == round_id), None)
     if place is None:
-        return "", ""
-    return leaves[place - 1][1] if place else "", leaves[place + 1][1] if place + 1 < len(leaves) else ""
+        return {}, False
+    before, after = records[max(place - 1, 0) : place], records[place + 1 : place + 2]
+    first = (before or records[place : place + 1])[0].appends[0].leaf_index
+    last = max(records[place].appends[-1].leaf_index, *(record.appends[0].leaf_index for record in after), 0)
+    near = {record.round_id for record in (*before, *after)} | {round_id}
+    others = [
+        record.round_id
+        for record in records
+        if record.round_id not in near and any(first <= append.leaf_index <= last for append in record.appends)
+    ]
+    files = {f"streams/round-{name}.jsonl": each[0].round_id for name, each in (("before", before), ("after", after)) if each}
+    files |= {f"streams/round-other-{number}.jsonl": each for number, each in enumerate(others[:OTHERS_MAX], start=1)}
+    return files, len(others) > OTHERS_MAX
 
 
 def _covering(record: RoundRecord, version: int) -> tuple[int, LeafRow | None]:
@@ -132,7 +147,8 @@ def checkpoint_files(gathered: Gathered, anchors: Anchors, absent: dict[str, str
 
 def history_of(gathered: Gathered) -> dict[str, Any]:
     """Return the game history of the account's rounds in the pack, and what moved its balance from the first to the last of them."""
-    rounds = [gathered.records[file] for file in _ROUND_FILES if file in gathered.records]
+    rounds = [record for record in gathered.records.values() if record.stream.startswith(ROUND_STREAM)]
+    rounds.sort(key=lambda record: min((append.leaf_index for append in record.appends), default=-1))
     rows = [round_row(gathered.ledger, record)._asdict() for record in rounds]
     leaves = [append.leaf_index for record in rounds for append in record.appends]
     return {"rounds": rows, "movements": list(_movements(gathered.records, leaves)) if leaves else []}
