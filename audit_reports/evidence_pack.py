@@ -161,7 +161,7 @@ def _records(gathered: Gathered, terms: PackTerms, verification: Verification, a
         absent["presentation records"] = "the ledger holds nothing of what the player was shown"
     if gathered.is_cut:
         absent["rounds in between"] = f"more than {OTHERS_MAX} moved the account's balance meanwhile, which is not added up here"
-    files = stream_files(gathered) | checkpoint_files(gathered, terms.anchors, absent)
+    files = stream_files(gathered, absent) | checkpoint_files(gathered, terms.anchors, absent)
     files["history.json"] = document(history_of(gathered))
     files["verdict.json"] = document(verdict_json(verification))
     if terms.case is not None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 __all__ = [
+    "UNSEEN",
     "done_so_far",
     "follow",
     "is_coloured",
@@ -29,9 +30,11 @@ __all__ = [
 
 T = TypeVar("T")
 _done: list[str] = []
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_CONTROL_BUT_COLOUR = re.compile("\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
-_CONTROL_IN_JSON = re.compile("[\x7f-\x9f]")
+# Marks that turn the direction of what follows, end a line or are not seen at all: a terminal obeys some, and a reader is misled by all.
+UNSEEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{UNSEEN}]")
+_CONTROL_BUT_COLOUR = re.compile(f"\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f{UNSEEN}]")
+_CONTROL_IN_JSON = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 def prepare_streams() -> None:
@@ -45,8 +48,13 @@ def prepare_streams() -> None:
 
 
 def printable(text: str, *, is_colour_kept: bool = False) -> str:
-    """Return text with its control characters, line end and tabulator apart, in escaped form."""
-    return (_CONTROL_BUT_COLOUR if is_colour_kept else _CONTROL).sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    """Return text with its control characters, line end and tabulator apart, and marks that are not seen, in escaped form."""
+    return (_CONTROL_BUT_COLOUR if is_colour_kept else _CONTROL).sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def print_line(text: str = "") -> None:

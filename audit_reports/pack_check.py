@@ -5,7 +5,8 @@ where the pack has it. Findings are of severity `integrity` unless the referee o
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -13,27 +14,28 @@ from typing import NamedTuple
 from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, read_zip
 from audit_reports.draw_log import draw_log
 from audit_reports.pack_parts import CONSISTENCIES, DRAW, INDEX, ROUND_KEY, VERDICT, Index, MalformedError, Parts, Said
+from audit_reports.pack_record import check_balance, check_log_keys, check_stream, events_of
 from audit_reports.statement import SUBJECTS, read_statement
-from engines.canonical import CanonicalFormError
 from engines.game import EventBytes
 from engines.registry import game_of_rules
 from engines.rng import round_key, round_key_commitment, seed_commitment
 from engines.rules import GameRules, RulesFileError, load_rules
 from ledger.checkpoint import parse_checkpoint, verify_note
-from ledger.codec import is_game_topic, parse_event
+from ledger.codec import is_game_topic
 from ledger.errors import LedgerError
 from ledger.keys import VerifierKey, parse_verifier_key
 from ledger.lifecycle_events import EpochCommitted, RoundOpened, SeedRevealed
 from ledger.merkle import is_consistent
 from ledger.store import EPOCH_STREAM, RoundRecord
 from replay.check import RoundCheck
-from replay.record_check import check_record
 from replay.recorded_round import check_record_events
 from replay.replayer import compare_outcome
 from replay.rulebook import Rulebook
-from replay.verdict import EXIT_FINDINGS, VERDICTS, Finding, exit_status
+from replay.verdict import EXIT_FINDINGS, Finding, VerdictName, exit_status
 
 __all__ = ["PackCheck", "check_pack"]
+
+OF_A_KIND_MAX, TEXT_MAX = 20, 300
 
 
 class PackCheck(NamedTuple):
@@ -43,7 +45,7 @@ class PackCheck(NamedTuple):
     """
 
     round_id: str
-    verdict: str  # that the pack gives of its round
+    verdict: VerdictName | None  # that the pack gives of its round; None where it gives none
     checked: list[str]
     unchecked: list[str]
     findings: list[Finding]
@@ -52,12 +54,28 @@ class PackCheck(NamedTuple):
     @property
     def exit_status(self) -> int:
         """3 for findings and for a verdict that is not clean, else 0."""
-        verdict = next((each for each in VERDICTS if each == self.verdict), None)
-        return EXIT_FINDINGS if verdict is None else exit_status(verdict, self.findings)
+        return EXIT_FINDINGS if self.verdict is None else exit_status(self.verdict, self.findings)
 
 
 def _finding(code: str, where: str, want: object, got: object) -> Finding:
     return Finding(code, "integrity", -1, -1, where, str(want), str(got), f"{where}: want {want}, got {got}")
+
+
+def _bounded(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the first findings of each kind, their texts cut where somebody made them long; the last says how many more there are."""
+    counts = Counter(finding.code for finding in findings)
+    seen: Counter[str] = Counter()
+    for finding in findings:
+        seen[finding.code] += 1
+        if seen[finding.code] <= OF_A_KIND_MAX:
+            more = counts[finding.code] - OF_A_KIND_MAX if seen[finding.code] == OF_A_KIND_MAX else 0
+            where, want, got, message = (_short(text) for text in (finding.where, finding.want, finding.got, finding.message))
+            said = f"{message}; and {more} more of this kind" if more > 0 else message
+            yield finding._replace(where=where, want=want, got=got, message=said)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]} … ({len(text)} characters)"
 
 
 def check_pack(
@@ -74,10 +92,11 @@ def check_pack(
         got = f"{type(error).__name__} {error}"[:200]
         checking.findings.append(_finding("pack_form", "form of the pack", "that of docs/pack-format.md", got))
     index, said = checking.index, checking.said
-    cover = (index.round_id, index.verdict) if index is not None else ("", "")
     named = {(each.code, each.event_index) for each in said.findings} if said is not None else set()
-    said_count = sum((each.code, each.event_index) in named for each in checking.findings)
-    return PackCheck(*cover, checking.checked, checking.unchecked, checking.findings, said_count)
+    findings = list(_bounded(checking.findings))
+    said_count = sum((each.code, each.event_index) in named for each in findings)
+    round_id, verdict = (index.round_id, index.verdict) if index is not None else ("", None)
+    return PackCheck(round_id, verdict, checking.checked, checking.unchecked, findings, said_count)
 
 
 class _Checking:
@@ -103,11 +122,13 @@ class _Checking:
         self._check_verdict(index)
         records = {record.stream: record for record in self._parts.records(index)}
         self._check_records(index, records)
-        self._check_checkpoints(index)
+        self._check_checkpoints(index, records)
         own = records.get(f"round/{index.round_id}")
         if own is None:
             raise MalformedError(f"no stream of round {index.round_id}")
-        opened = next((event for event in _events(own) if isinstance(event, RoundOpened)), None)
+        if [row.version for row in own.events if row.topic.startswith("round_opened/")] != [1]:
+            self._find("opening", "opening of the round", "the first event, once", "another order")
+        opened = next((event for _, event in events_of(own) if isinstance(event, RoundOpened)), None)
         rulebook = Rulebook(self._given_rules or self._check_rules(opened))
         rounds = check_record_events(own, rulebook.find, is_balance_shown=False)
         self.findings += rounds.findings
@@ -116,6 +137,7 @@ class _Checking:
             self._find("is_over", "is_over of pack.json", not index.is_over, index.is_over)
         if opened is not None:
             self._check_seed(opened, records)
+            self._check_balance(index, opened, records)
         self._rerun(own, rounds, rulebook)
 
     def _check_bag(self) -> None:
@@ -167,24 +189,41 @@ class _Checking:
 
     def _check_verdict(self, index: Index) -> None:
         self.said = said = self._parts.json("verdict.json", VERDICT)
-        if (said.round_id, said.verdict) != (index.round_id, index.verdict) or index.verdict not in VERDICTS:
+        if (said.round_id, said.verdict) != (index.round_id, index.verdict):
             self._find("verdict", "verdict.json", f"{index.verdict} of {index.round_id}", f"{said.verdict} of {said.round_id}")
+        if said.is_contradicted:
+            self._find("verdict", "verdict.json", f"checks and findings that lead to {said.verdict}", "others")
 
     def _check_records(self, index: Index, records: Mapping[str, RoundRecord]) -> None:
         """Hold events against their leaves, and these against the root."""
-        for record in records.values():
-            self.findings += [each._replace(message=f"{record.stream}, {each.message}") for each in check_record(record)]
-        for file, place in self._parts.misplaced(index, records):
-            self._find("place", f"line {place + 1} of {file}", "stream, append and time of its leaf", "others")
-        count = sum(len(record.appends) for record in records.values())
-        if count != self._parts.file("leaves.json").count(b'"leaf_hash"'):
-            self._find("leaves", "leaves.json", "leaves of the pack's streams alone", "others too")
-        self.checked.append(f"record: {count} appends lead to the root")
+        found = {stream: check_stream(record, is_cut=stream in index.absent) for stream, record in records.items()}
+        of_path = [each for findings in found.values() for each in findings if each.code == "leaf_path"]
+        is_root_wrong = len(of_path) > 1 and all(found.values())
+        for findings in found.values():
+            self.findings += [each for each in findings if not is_root_wrong or each.code != "leaf_path" or each is of_path[0]]
+        for file, place, count in self._parts.misplaced(index, records):
+            if not found[next(stream for stream in index.streams if index.streams[stream] == file)]:
+                where = f"line {place + 1} of {file}{f', and {count - 1} more' if count > 1 else ''}"
+                self._find("place", where, "stream, append and time of its leaf", "others")
+        for stream in sorted(set(index.streams) & set(index.absent)):
+            self.unchecked.append(f"record: what was cut out of {stream}")
+        self.checked.append(f"record: {sum(len(record.appends) for record in records.values())} appends lead to the root")
 
-    def _check_checkpoints(self, index: Index) -> None:
+    def _check_balance(self, index: Index, opened: RoundOpened, records: Mapping[str, RoundRecord]) -> None:
+        found = check_balance(index, records, opened.account_ref)
+        if found is None:
+            self.unchecked.append("balance: not all that moved it is in the pack")
+            return
+        if not any(finding.severity == "integrity" for finding in self.findings):  # else it follows from what is said already
+            self.findings += found
+        self.checked.append("balance: follows from one movement of the account to the next")
+
+    def _check_checkpoints(self, index: Index, records: Mapping[str, RoundRecord]) -> None:
         """Hold each checkpoint's signature and root against the log's keys and the pack's tree."""
         named = [parse_verifier_key(line, where="keys/log.vkey") for line in self._parts.file("keys/log.vkey").decode().splitlines()]
         keys = list(self._vkeys) or named
+        for where, want, got in check_log_keys(named, records):
+            self._find("log_key", where, want, got)
         paths = {proof.size: [bytes.fromhex(node) for node in proof.path] for proof in self._parts.json("consistency.json", CONSISTENCIES)}
         names = [name for name in self._parts.payload if name.startswith("checkpoints/")]
         sizes = set()
@@ -194,6 +233,8 @@ class _Checking:
                 self._find("checkpoint_signature", name, "a signature by the log's key", "none")
             of = signed.checkpoint
             sizes.add(of.tree_size)
+            if named and of.origin != named[0].name:
+                self._find("checkpoint_origin", name, named[0].name, of.origin)
             if name != f"checkpoints/{of.tree_size}.checkpoint":
                 self._find("checkpoint_name", name, f"checkpoints/{of.tree_size}.checkpoint", name)
             if not is_consistent(of.tree_size, of.root, index.tree_size, index.tree.root, paths.get(of.tree_size, [])):
@@ -233,7 +274,7 @@ class _Checking:
     def _check_seed(self, opened: RoundOpened, records: Mapping[str, RoundRecord]) -> None:
         """Hold a seed that is revealed against its commitment, and the round's key against the seed."""
         epoch = records.get(f"{EPOCH_STREAM}{opened.epoch}")
-        events = _events(epoch) if epoch is not None else []
+        events = [event for _, event in events_of(epoch)]
         committed = next((event.seed_commitment for event in events if isinstance(event, EpochCommitted)), "")
         if committed != opened.seed_commitment:
             self._find("seed", "commitment of the epoch", opened.seed_commitment, committed or "none")
@@ -279,14 +320,3 @@ class _Checking:
                     (at for at, (one, other) in enumerate(zip(wanted, got, strict=False)) if one != other), min(len(wanted), len(got))
                 )
                 self._find("draws", f"draw {place}", *(each[place] if place < len(each) else "none" for each in (wanted, got)))
-
-
-def _events(record: RoundRecord) -> list[object]:
-    """Return the events of a stream that can be read; the others are for the record's check."""
-    found: list[object] = []
-    for row in record.events:
-        try:
-            found.append(parse_event(row))
-        except (CanonicalFormError, LedgerError):
-            continue
-    return found

@@ -10,15 +10,13 @@ from html import escape
 from pathlib import Path
 
 from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Text, Verdict
-from audit_reports.output import time_text
+from audit_reports.output import UNSEEN, time_text
 from audit_reports.pictures import symbol_shape
 from audit_reports.round_report import SymbolReport
 
 __all__ = ["pack_page"]
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
+_UNSEEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{UNSEEN}]")
 _FOLDER = Path(__file__).parent
 _STYLE, _SCRIPT = ((_FOLDER / f"pack_page.{kind}").read_text() for kind in ("css", "js"))
 _LONG = re.compile("[0-9a-f]{32,}|[^ ]{40,}")

@@ -4,13 +4,15 @@ import base64
 import hashlib
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from engines.canonical import INTEGER_MAX, canonical_json
 from ledger.store import EventRow, LeafRow, RoundRecord, Tree
+from replay.verdict import EXIT_CLEAN, VerdictName, exit_status
 
 __all__ = ["CONSISTENCIES", "DRAW", "INDEX", "LEAVES", "LINE", "ROUND_KEY", "VERDICT", "Draws", "Index", "MalformedError", "Parts", "Said"]
 
@@ -19,8 +21,10 @@ T = TypeVar("T")
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Moment = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
 Stored = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # of a row that may have been altered
+StreamFile = Annotated[str, Field(pattern=r"^streams/[a-z0-9._-]{1,60}\.jsonl$")]
 Word = Annotated[int, Field(ge=0, lt=2**32)]
 
+WRONG = ("money", "integrity", "presentation")
 _ALWAYS = ("pack", "verdict", "leaves", "consistency", "software", "clauses", "history")
 _ALWAYS_FILES = frozenset(
     {f"{name}.json" for name in _ALWAYS} | {"keys/log.vkey", "keys/pack.pub", "report.html", "report.pdf", "readme.txt", "verify_pack.py"}
@@ -42,15 +46,21 @@ class Index(_Part):
     """`pack.json`."""
 
     document: Literal["pack/1"] = Field(alias="schema")
-    round_id: str
+    round_id: Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
     as_of_us: Moment
     as_of_from: Literal["given", "checkpoint", "leaf"]
-    verdict: str
+    verdict: VerdictName
     is_over: bool
     tree_size: Annotated[int, Field(ge=0, lt=2**62)]
     root: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
-    streams: dict[str, str]
+    streams: Annotated[dict[str, StreamFile], Field(max_length=60)]
     absent: dict[str, str]
+
+    @model_validator(mode="after")
+    def _has_each_file_once(self) -> Self:
+        if len(set(self.streams.values())) != len(self.streams):
+            raise ValueError("want a file of its own for each stream")
+        return self
 
     @property
     def tree(self) -> Tree:
@@ -117,7 +127,17 @@ class SaidFinding(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     code: str
+    severity: str
     event_index: int
+
+
+class SaidCheck(BaseModel):
+    """One of the checks of `verdict.json`."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    name: str
+    result: str
 
 
 class Said(BaseModel):
@@ -126,8 +146,15 @@ class Said(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     round_id: str
-    verdict: str
+    verdict: VerdictName
+    checks: list[SaidCheck]
     findings: list[SaidFinding]
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a clean verdict stands over a check that failed, or a finding that is more than a warning."""
+        is_wrong = any(check.result == "fail" for check in self.checks) or any(each.severity in WRONG for each in self.findings)
+        return exit_status(self.verdict, ()) == EXIT_CLEAN and is_wrong
 
 
 INDEX, LEAVES, LINE, DRAW, VERDICT = TypeAdapter(Index), TypeAdapter(list[Leaf]), TypeAdapter(Line), TypeAdapter(Draws), TypeAdapter(Said)
@@ -188,24 +215,39 @@ class Parts:
 
     def records(self, index: Index) -> Iterator[RoundRecord]:
         """Yield the streams of the pack as a ledger would give them; raises as `json`."""
-        leaves = self.json("leaves.json", LEAVES)
+        leaves: dict[str, list[Leaf]] = {stream: [] for stream in index.streams}
+        for leaf in self.json("leaves.json", LEAVES):
+            if leaf.stream not in leaves:
+                raise MalformedError(f"leaves.json has a leaf of {leaf.stream[:80]}, which is no stream of the pack")
+            leaves[leaf.stream].append(leaf)
         for stream, file in index.streams.items():
-            rows = [
-                EventRow(stream, each.index + 1, each.topic, base64.b64decode(each.data, validate=True)) for each in self.lines(file, LINE)
-            ]
-            of_stream = sorted((leaf for leaf in leaves if leaf.stream == stream), key=lambda leaf: leaf.version_first)
+            rows = [EventRow(stream, each.index + 1, each.topic, _bytes(file, each.data)) for each in self.lines(file, LINE)]
+            of_stream = sorted(leaves[stream], key=lambda leaf: leaf.version_first)
             paths = tuple(tuple(bytes.fromhex(node) for node in leaf.path) for leaf in of_stream)
             yield RoundRecord(stream, tuple(rows), tuple(leaf.row for leaf in of_stream), paths, index.tree)
 
-    def misplaced(self, index: Index, records: Mapping[str, RoundRecord]) -> Iterator[tuple[str, int]]:
-        """Yield the lines of streams, by file and place, that name another stream, append or time than their leaf."""
+    def misplaced(self, index: Index, records: Mapping[str, RoundRecord]) -> Iterator[tuple[str, int, int]]:
+        """Yield files of streams with lines that name another stream, append or time than their leaf: the first of them, and how many."""
         for stream, file in index.streams.items():
             appends = records[stream].appends
+            places = []
             for place, line in enumerate(self.lines(file, LINE)):
-                covering = [each for each in enumerate(appends) if each[1].version_first <= line.index + 1 <= each[1].version_last]
-                wanted = (covering[0][0], covering[0][1].recorded_at_us) if covering else (-1, 0)
-                if (line.stream, line.append, line.recorded_at_us) != (stream, *wanted):
-                    yield file, place
+                at = bisect_right(appends, line.index + 1, key=lambda append: append.version_first) - 1
+                leaf = appends[at] if at >= 0 and line.index < appends[at].version_last else None
+                wanted = (stream, leaf.recorded_at_us if leaf is not None else 0)
+                is_place = line.append == (at if leaf is not None else -1) or (stream in index.absent and line.append >= at)
+                if (line.stream, line.recorded_at_us) != wanted or not is_place:
+                    places.append(place)
+            if places:
+                yield file, places[0], len(places)
+
+
+def _bytes(name: str, text: str) -> bytes:
+    """Return what a text in base64 stands for; raises MalformedError for any but the one way to write it."""
+    content = base64.b64decode(text, validate=True)
+    if base64.b64encode(content).decode() != text:
+        raise MalformedError(f"{name} has base64 that is not written as it must be")
+    return content
 
 
 def check_canonical(name: str, content: bytes) -> Any:

@@ -1,7 +1,8 @@
 """What a pack holds of the ledger itself: streams, leaves with their paths, checkpoints, keys, the lines of history."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engines.canonical import CanonicalFormError, canonical_json
@@ -12,13 +13,13 @@ from ledger.history import round_row
 from ledger.lifecycle_events import BonusMoved, FundsMoved, RoundOpened
 from ledger.merkle import audit_path, consistency_path
 from ledger.rounds import RoundLedger
-from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, EventRow, LeafRow, RoundRecord, Tree
+from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, LeafRow, RoundRecord, Tree
 from replay.anchors import Anchors
 
 __all__ = ["OTHERS_MAX", "Gathered", "checkpoint_files", "document", "gather", "history_of", "json_lines", "stream_files"]
 
 _ACCOUNT_FILE = "streams/account.jsonl"
-OTHERS_MAX = 50
+OTHERS_MAX, ACCOUNT_APPENDS_MAX = 50, 200
 
 
 class Gathered(NamedTuple):
@@ -94,31 +95,46 @@ def _rounds_around(ledger: RoundLedger, opened: RoundOpened, round_id: str) -> t
 
 def _covering(record: RoundRecord, version: int) -> tuple[int, LeafRow | None]:
     """Return the append that a version of a stream came in, and its place among the stream's; -1 and None where no leaf covers it."""
-    covering = [(place, each) for place, each in enumerate(record.appends) if each.version_first <= version <= each.version_last]
-    return covering[0] if covering else (-1, None)
+    place = bisect_right(record.appends, version, key=lambda append: append.version_first) - 1
+    if place < 0 or record.appends[place].version_last < version:
+        return -1, None
+    return place, record.appends[place]
 
 
-def stream_files(gathered: Gathered) -> dict[str, bytes]:
-    """Return the streams, and `leaves.json`."""
+def _kept(records: Mapping[str, RoundRecord], absent: dict[str, str]) -> dict[str, Collection[int]]:
+    """Return the leaves of each stream that go into the pack: all, but of a long account its opening and what moved money meanwhile."""
+    kept: dict[str, Collection[int]] = {file: [append.leaf_index for append in record.appends] for file, record in records.items()}
+    account, leaves = records[_ACCOUNT_FILE], [leaf for file in kept if file != _ACCOUNT_FILE and "round" in file for leaf in kept[file]]
+    if len(account.appends) > ACCOUNT_APPENDS_MAX and leaves:
+        near = {append.leaf_index for append in account.appends if min(leaves) <= append.leaf_index <= max(leaves)}
+        kept[_ACCOUNT_FILE] = near | {account.appends[0].leaf_index}
+        said = f"cut: of its {len(account.appends)} appends the first and those from leaf {min(leaves)} to {max(leaves)}"
+        absent[account.stream] = said
+    return kept
 
-    def line(record: RoundRecord, row: EventRow) -> dict[str, Any]:
-        append, leaf = _covering(record, row.version)
-        place = {"stream": record.stream, "index": row.version - 1, "append": append, "topic": row.topic}
-        return {**place, "recorded_at_us": leaf.recorded_at_us if leaf else 0, "data": base64.b64encode(row.data).decode()}
 
-    records = gathered.records
-    files = {file: json_lines([line(record, row) for row in record.events]) for file, record in records.items()}
-    leaves = [leaf for record in records.values() for leaf in _leaves(gathered, record)]
+def stream_files(gathered: Gathered, absent: dict[str, str]) -> dict[str, bytes]:
+    """Return the streams, and `leaves.json`; say in `absent` what of a stream is left out."""
+    kept, files, leaves = _kept(gathered.records, absent), {}, []
+    for file, record in gathered.records.items():
+        lines = []
+        for row in record.events:
+            append, leaf = _covering(record, row.version)
+            if leaf is None or leaf.leaf_index in kept[file]:
+                place = {"stream": record.stream, "index": row.version - 1, "append": append, "topic": row.topic}
+                at = leaf.recorded_at_us if leaf else 0
+                lines.append({**place, "recorded_at_us": at, "data": base64.b64encode(row.data).decode()})
+        files[file] = json_lines(lines)
+        leaves += [_leaf(gathered, append) for append in record.appends if append.leaf_index in kept[file]]
     return {**files, "leaves.json": document(sorted(leaves, key=lambda leaf: int(leaf["leaf_index"])))}
 
 
-def _leaves(gathered: Gathered, record: RoundRecord) -> Iterator[dict[str, Any]]:
-    for append in record.appends:
-        try:
-            path = audit_path(append.leaf_index, gathered.tree.size, gathered.ledger.store.subtree) if gathered.tree.root else []
-        except TreeBroken:
-            path = []
-        yield {**append._asdict(), "leaf_hash": append.leaf_hash.hex(), "path": [node.hex() for node in path]}
+def _leaf(gathered: Gathered, append: LeafRow) -> dict[str, Any]:
+    try:
+        path = audit_path(append.leaf_index, gathered.tree.size, gathered.ledger.store.subtree) if gathered.tree.root else []
+    except TreeBroken:
+        path = []
+    return {**append._asdict(), "leaf_hash": append.leaf_hash.hex(), "path": [node.hex() for node in path]}
 
 
 def checkpoint_files(gathered: Gathered, anchors: Anchors, absent: dict[str, str]) -> dict[str, bytes]:

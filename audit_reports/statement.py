@@ -19,6 +19,20 @@ SUBJECTS = ("bag-info.txt", "bagit.txt", "manifest-sha256.txt")
 _PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _PREDICATE_TYPE = "urn:slot-audit:round-pack:1"
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+# Points of small order on Ed25519's curve, in every way that they can be written: a key that is one signs whatever is shown to it.
+_SIGNING_ALL = frozenset(
+    bytes.fromhex(y)[:31] + bytes([bytes.fromhex(y)[31] | sign])
+    for sign in (0, 0x80)
+    for y in (
+        "01" + "00" * 31,
+        "00" * 32,
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    )
+)
 
 
 class Statement(NamedTuple):
@@ -67,11 +81,13 @@ def read_statement(envelope: bytes, public_key: bytes) -> Statement | None:
             return None
         key_id, signed = str(signature["keyid"]), base64.b64decode(signature["sig"], validate=True)
         predicate = dict(statement["predicate"])
+        if base64.b64encode(payload).decode() != values["payload"] or base64.b64encode(signed).decode() != signature["sig"]:
+            return None
     except (ValueError, KeyError, TypeError, binascii.Error, RecursionError):
         return None
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signed, _to_be_signed(payload))
-        is_signed = key_id == hashlib.sha256(public_key).hexdigest()
+        is_signed = key_id == hashlib.sha256(public_key).hexdigest() and public_key not in _SIGNING_ALL
     except (InvalidSignature, ValueError):
         is_signed = False
     return Statement(predicate, subjects, key_id, is_signed)

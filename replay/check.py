@@ -5,6 +5,7 @@ seed, a rerun, what the player saw) is said to be not shown.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -385,7 +386,12 @@ class _RoundPass:
         ]
 
     def _kind_at(self, index: int) -> str | None:
-        return next((line.kind for line in self.stream.lines if line.event_index == index), None)
+        return self._kinds.get(index)
+
+    @cached_property
+    def _kinds(self) -> dict[int, str]:
+        """The kind of the first line of each index."""
+        return {line.event_index: line.kind for line in reversed(self.stream.lines)}
 
     def _is_game_event(self, index: int) -> bool:
         return self._kind_at(index) not in LIFECYCLE_EVENTS

@@ -1,11 +1,12 @@
 """Is this the record that was written, whole and unchanged? One round's bytes against their leaves and the tree's root."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from engines.canonical import strict_values
 from ledger.errors import ProofMalformed
 from ledger.merkle import append_digest, leaf_bytes, leaf_hash, root_of_path
-from ledger.store import LEAF_END, LeafRow, RoundRecord
+from ledger.store import LEAF_END, EventRow, LeafRow, RoundRecord
 from replay.verdict import Finding
 
 __all__ = ["check_append", "check_record"]
@@ -19,7 +20,7 @@ def check_record(record: RoundRecord) -> list[Finding]:
     """
     findings = [*_check_versions(record), *_check_places(record)]
     for append in record.appends:
-        findings.extend(_check_append(record, append))
+        findings.extend(_check_leaf(record.stream, append, record.events[append.version_first - 1 : append.version_last]))
     if not findings:
         for place in range(len(record.appends)):
             findings.extend(_check_path(record, place))
@@ -27,8 +28,11 @@ def check_record(record: RoundRecord) -> list[Finding]:
 
 
 def check_append(record: RoundRecord, place: int) -> list[Finding]:
-    """Return what is wrong with one append of a stream, by its place among them, whatever the others are."""
-    return _check_append(record, record.appends[place]) or _check_path(record, place)
+    """Return what is wrong with one append of a stream, by its place among them, whatever the others are, or that they are not there."""
+    append = record.appends[place]
+    start = bisect_left(record.events, append.version_first, key=lambda event: event.version)
+    events = record.events[start : bisect_right(record.events, append.version_last, key=lambda event: event.version)]
+    return _check_leaf(record.stream, append, events) or _check_path(record, place)
 
 
 def _finding(code: str, event_index: int, where: str, want: str, got: str) -> Finding:
@@ -61,13 +65,12 @@ def _check_places(record: RoundRecord) -> list[Finding]:
     ]
 
 
-def _check_append(record: RoundRecord, append: LeafRow) -> list[Finding]:
-    events = record.events[append.version_first - 1 : append.version_last]
+def _check_leaf(stream: str, append: LeafRow, events: Sequence[EventRow]) -> list[Finding]:
     findings: list[Finding] = []
     for event in events:
         findings.extend(_check_form(event.version - 1, event.topic, event.data))
     leaf = leaf_bytes(
-        record.stream, append.version_first, append.version_last, append.recorded_at_us, append_digest([event.data for event in events])
+        stream, append.version_first, append.version_last, append.recorded_at_us, append_digest([event.data for event in events])
     )
     if leaf_hash(leaf) != append.leaf_hash and not findings:
         where = f"leaf {append.leaf_index}, over events {append.version_first - 1} to {append.version_last - 1}"

@@ -31,24 +31,7 @@ CHOSEN = [name for name, each in HOSTILE.items() if not each.is_one_of_many] + r
 _ESCAPED = "marks of direction and separators of lines are written as they are"
 # What a checker does not yet do right: the line is taken away once it does.
 NOT_RIGHT = {
-    PROGRAM: {
-        "base64_padded_more": "base64 with more padding than is due is taken",
-        "draw_of_many_words": "a draw is shown whole, however many words it has",
-        "index_round_long": "a round id is shown whole, however long",
-        "index_round_ugly": _ESCAPED,
-        "index_streams_ugly": _ESCAPED,
-        "index_verdict_ugly": _ESCAPED,
-        "opening_commitment_ugly": _ESCAPED,
-        "opening_kind_ugly": _ESCAPED,
-        "verdict_ugly": _ESCAPED,
-        "index_streams_many": "a file is read again for each stream that is said to be in it",
-        "key_of_small_order": "a key under which one signature fits every text is taken",
-        "many_lines_alike": "findings are shown without an end",
-        "many_lines_of_other_streams": "findings are shown without an end",
-        "many_lines_of_wrong_topics": "findings are shown without an end",
-        "many_lines_under_one_number": "findings are shown without an end",
-        "many_lines_that_are_no_events": "time grows with the square of the lines",
-    },
+    PROGRAM: {},
     FILE: {
         "base64_padded_more": "base64 with more padding than is due is taken",
         "index_streams_many": "a file is read again for each stream that is said to be in it",
