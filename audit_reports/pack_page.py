@@ -17,6 +17,7 @@ from audit_reports.round_report import SymbolReport
 __all__ = ["pack_page"]
 
 _UNSEEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{UNSEEN}]")
+SHORT_MAX = 12  # characters of a cell that are kept on one line
 _FOLDER = Path(__file__).parent
 _STYLE, _SCRIPT = ((_FOLDER / f"pack_page.{kind}").read_text() for kind in ("css", "js"))
 _LONG = re.compile("[0-9a-f]{32,}|[^ ]{40,}")
@@ -94,7 +95,7 @@ def _span(span: tuple[str, str]) -> str:
 
 
 def _value(text: str, kind: str = "") -> str:
-    kinds = [each for each in (kind, "long" if _LONG.search(text) else "") if each]
+    kinds = [each for each in (kind, "long" if _LONG.search(text) else "short" if len(text) <= SHORT_MAX else "") if each]
     return f"<td{_class(kinds)}><bdi>{_text(text)}</bdi></td>"
 
 

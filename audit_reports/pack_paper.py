@@ -44,7 +44,7 @@ def pack_paper(title: str, blocks: Sequence[Block], as_of_us: int) -> bytes:
     symbols: dict[int, SymbolReport] = {}
     body = [drawn for block in blocks for drawn in _drawn(block, symbols)]
     pictures = {str(number): symbol_svg(symbol) for number, symbol in sorted(symbols.items())}
-    data = {"title": _text(title), "as_of": time_text(as_of_us), "body": body, "pictures": pictures}
+    data = {"title": _drawable(title), "heading": _text(title), "as_of": time_text(as_of_us), "body": body, "pictures": pictures}
     compiler = typst.Compiler(_LAYOUT.read_bytes(), ignore_system_fonts=True, sys_inputs={"data": json.dumps(data)})
     paper = compiler.compile(format="pdf", pdf_standards=["ua-1"])
     assert isinstance(paper, bytes)
@@ -53,8 +53,11 @@ def pack_paper(title: str, blocks: Sequence[Block], as_of_us: int) -> bytes:
 
 def _text(value: str) -> str:
     """Return text as it can be drawn; long runs get places where a line may end, which are not seen."""
-    drawn = _UNDRAWN.sub(lambda match: f"[U+{ord(match[0]):04X}]" if match[0] != "\n" else " ", value)
-    return _RUN.sub(lambda match: "\u200b".join(match[0][place : place + 8] for place in range(0, len(match[0]), 8)), drawn)
+    return _RUN.sub(lambda match: "\u200b".join(match[0][place : place + 8] for place in range(0, len(match[0]), 8)), _drawable(value))
+
+
+def _drawable(value: str) -> str:
+    return _UNDRAWN.sub(lambda match: f"[U+{ord(match[0]):04X}]" if match[0] != "\n" else " ", value)
 
 
 def _drawn(block: Block | Board, symbols: dict[int, SymbolReport]) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 from audit_reports.blocks import Block, Heading, Pairs, Row, Table, Text, Verdict, plain
 from audit_reports.clauses import Clause
 from audit_reports.output import time_text
+from audit_reports.pack_record import events_of
 from audit_reports.round_blocks import spin_blocks
 from audit_reports.round_report import RoundReport
 from engines.game import Draw
+from engines.game_events import SpinEnded
 from engines.rules import GameRules
+from ledger.lifecycle_events import PresentationAcked, PresentationSent
 from ledger.money import amount_text
 from ledger.store import RoundRecord, Tree
 from replay.verdict import EXIT_CLEAN, VerdictName, exit_status
@@ -68,6 +71,7 @@ def report_blocks(facts: PackFacts) -> Iterator[Block]:
     yield from _verdict(facts)
     yield from _round(facts)
     yield from _steps(facts)
+    yield from _shown(facts)
     yield from _account(facts)
     yield from _rules(facts)
     yield from _draws(facts)
@@ -104,6 +108,8 @@ def _verdict(facts: PackFacts) -> Iterator[Block]:
         yield Heading(3, "Findings", "findings")
         found = [(each.severity, each.code, each.where, each.want, each.got, each.assumption or "none") for each in verification.findings]
         yield Table("all that is wrong", ("severity", "finding", "where", "wanted", "found", "hangs on"), tuple(found))
+        if any(each.severity in ("money", "presentation") for each in verification.findings) and verification.opened is not None:
+            yield plain(f"Amounts in findings are in minor units of {verification.opened.currency}, as the record holds them.", "quiet")
     yield from (plain(note) for note in notes)
     yield Heading(3, "What this pack does not show", "limits")
     yield Pairs((*facts.absent.items(), *_LIMITS))
@@ -122,6 +128,9 @@ def _amounts(facts: PackFacts) -> Iterator[tuple[str, str]]:
     if voided is not None:
         back = voided.refund_minor + voided.refund_bonus_minor
         yield "given back, as recorded", f"{amount_text(back, currency)} {currency}"
+    told = _told(facts)
+    if told:
+        yield "told to the player's client as the win, last", f"{amount_text(told[-1][1].total_win_minor, currency)} {currency}"
     if facts.report is not None and settled is not None:
         yield "sum of the awards of its spins", f"{facts.report.award_total.text} {currency}"
 
@@ -154,6 +163,32 @@ def _steps(facts: PackFacts) -> Iterator[Block]:
     yield Heading(2, "Step by step", "steps")
     yield plain("Replay of a recorded round, drawn from its events. Nothing is played here.", "strong")
     yield from spin_blocks(facts.report)
+
+
+def _told(facts: PackFacts) -> list[tuple[int, PresentationSent]]:
+    """Return what the client was told to show, with its index in the round's stream."""
+    events = events_of(facts.records["streams/round.jsonl"])
+    return [(version - 1, event) for version, event in events if isinstance(event, PresentationSent)]
+
+
+def _shown(facts: PackFacts) -> Iterator[Block]:
+    """Yield what the client was told to show and says it has shown, beside what the record says; no opinion which of them counts."""
+    yield Heading(2, "What the player was told", "shown")
+    told, opened = _told(facts), facts.verification.opened
+    if not told or opened is None:
+        yield plain("The ledger holds nothing of it.")
+        return
+    events, currency = dict(events_of(facts.records["streams/round.jsonl"])), opened.currency
+    acked = {event.sent_index: event.total_win_minor for event in events.values() if isinstance(event, PresentationAcked)}
+    rows = []
+    for index, sent in told:
+        spins = [event for version, event in events.items() if isinstance(event, SpinEnded) and version - 1 <= sent.through_index]
+        award, total = (spins[-1].award_minor, sum(spin.award_minor for spin in spins)) if spins else (0, 0)
+        says = "nothing" if acked.get(index, -1) == -1 else amount_text(acked[index], currency)
+        amounts = [amount_text(each, currency) for each in (award, sent.spin_win_minor, total, sent.total_win_minor)]
+        rows.append((time_text(sent.sent_at_us), str(sent.spin_index), *amounts, says))
+    heads = ("sent", "spin", "its win, as recorded", "as told", "round so far, as recorded", "as told", "shown, as the client says")
+    yield Table(f"amounts in {currency}", heads, tuple(rows), frozenset((2, 3, 4, 5, 6)))
 
 
 def _account(facts: PackFacts) -> Iterator[Block]:
