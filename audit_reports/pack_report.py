@@ -7,6 +7,7 @@ from audit_reports.blocks import Block, Heading, Pairs, Row, Table, Text, Verdic
 from audit_reports.clauses import Clause
 from audit_reports.output import time_text
 from audit_reports.pack_record import events_of
+from audit_reports.pay_text import pays_text
 from audit_reports.round_blocks import spin_blocks
 from audit_reports.round_report import RoundReport
 from engines.game import Draw
@@ -233,7 +234,9 @@ def _rules(facts: PackFacts) -> Iterator[Block]:
     for source in rules.sources:
         if (content := facts.texts.get(f"texts/{source.sha256}.txt")) is not None:
             yield Text(f"{source.document}, the text as players were shown it", content.decode("utf-8", "replace"))
-    pays = [(symbol.name.replace("_", " "), symbol.role, _pays(rules, number)) for number, symbol in enumerate(rules.symbols)]
+    pays = [
+        (symbol.name.replace("_", " "), symbol.role, pays_text(rules, number) or "nothing") for number, symbol in enumerate(rules.symbols)
+    ]
     yield Table("paytable, in multiples of the bet", ("symbol", "kind", "pays"), tuple(pays), is_folded=True)
     assumed = tuple((name, text) for name, text in rules.assumptions.items())
     if assumed:
@@ -244,13 +247,6 @@ def _rules(facts: PackFacts) -> Iterator[Block]:
     rows = [(f"{each.reading} = {each.value}", each.text, *_alternative(each, opened.currency)) for each in facts.alternatives]
     heads = ("reading", "the rule read otherwise", "would have won", "difference")
     yield Table("what if: the same random numbers, one rule read otherwise", heads, tuple(rows), frozenset((2, 3)))
-
-
-def _pays(rules: Any, number: int) -> str:
-    symbol = rules.symbols[number]
-    counts = rules.pay_counts.counts if symbol.role == "paying" else range(len(symbol.pays_x100))
-    pays = rules.pays_x100_of(number) if symbol.role == "paying" else symbol.pays_x100
-    return ", ".join(f"{count}: {pay // 100}.{pay % 100:02d}x" for count, pay in zip(counts, pays, strict=False) if pay) or "nothing"
 
 
 def _alternative(each: Alternative, currency: str) -> tuple[str, str]:

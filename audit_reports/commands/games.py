@@ -7,6 +7,7 @@ import typer
 
 from audit_reports.options import GameOption, JsonOption, RulesOption, chosen_rules
 from audit_reports.output import print_json, print_line, table
+from audit_reports.pay_text import pays_text, times
 from engines.rules import Sourced, StripSet, Symbol
 
 __all__ = ["register"]
@@ -67,10 +68,6 @@ def _origin(part: Any) -> str:
     return str(part.source or part.assumption)
 
 
-def _times(x100: int) -> str:
-    return f"{x100 // 100}.{x100 % 100:02d}x"
-
-
 def _rules_lines(rules: Any) -> list[str]:
     """Return the rules as text, each value with its origin."""
     draft = " (draft: may still be replaced)" if rules.is_draft else ""
@@ -94,15 +91,15 @@ def _symbol_lines(rules: Any) -> list[str]:
     ends.append(f"{counts[-1]}" if rules.kind != "scatter_pays" else f"{counts[-1]}+")
     rows = []
     for number, symbol in enumerate(rules.symbols):
-        pays = tuple(map(_times, rules.pays_x100_of(number))) if symbol.role == "paying" else (symbol.role, *[""] * (len(ends) - 1))
+        pays = tuple(map(times, rules.pays_x100_of(number))) if symbol.role == "paying" else (symbol.role, *[""] * (len(ends) - 1))
         rows.append((symbol.name, symbol.letter, *pays, _origin(symbol)))
     return list(table(("symbol", "letter", *ends, "from"), rows, right=frozenset(range(2, 2 + len(ends)))))
 
 
 def _value_rows(rules: Any) -> list[tuple[str, str, str]]:
     """Return every other value of the game's own model: what it is called, its origin, what it is."""
-    rows = [(f"{symbol.name} pays", _origin(symbol), _counted(symbol.pays_x100)) for symbol in rules.symbols if symbol.role != "paying"]
-    rows = [row for row in rows if row[2]]
+    others = [(number, symbol) for number, symbol in enumerate(rules.symbols) if symbol.role != "paying"]
+    rows = [(f"{symbol.name} pays", _origin(symbol), text) for number, symbol in others if (text := pays_text(rules, number))]
     for name in type(rules).model_fields:
         value = getattr(rules, name)
         for part in value if isinstance(value, tuple) else (value,):
@@ -112,10 +109,6 @@ def _value_rows(rules: Any) -> list[tuple[str, str, str]]:
     target = f"{rules.rtp_target_x10000 // 100}.{rules.rtp_target_x10000 % 100:02d}%"
     sets = [(name.replace("_", " "), "", getattr(rules, name)) for name in type(rules).model_fields if name.endswith("_strip_set")]
     return [*rows, *sets, ("RTP target", "", target)]
-
-
-def _counted(pays_x100: tuple[int, ...]) -> str:
-    return ", ".join(f"{count}: {_times(pay)}" for count, pay in enumerate(pays_x100) if pay)
 
 
 def _part_text(part: Sourced) -> tuple[str, str]:
@@ -134,4 +127,4 @@ def _number_text(name: str, value: Any) -> str:
         if value and isinstance(value[0], tuple):
             return "; ".join(" ".join(map(str, each)) for each in value)
         return ", ".join(_number_text(name, each) for each in value) or "none"
-    return _times(value) if name.endswith("_x100") else str(value)
+    return times(value) if name.endswith("_x100") else str(value)
