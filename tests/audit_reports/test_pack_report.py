@@ -16,6 +16,7 @@ from audit_reports.blocks import Block, Pairs, Table, Text, Verdict, plain
 from audit_reports.commands.history import _spreadsheet_safe
 from audit_reports.pack_page import pack_page
 from audit_reports.pack_paper import PaperMissingError, pack_paper
+from audit_reports.pay_text import pays_text
 from audit_reports.pictures import symbol_svg
 from audit_reports.round_report import SymbolReport
 from engines.registry import GAMES, installed_rules
@@ -134,3 +135,11 @@ def test_text_in_csv_is_no_formula(text: str) -> None:
     """What a spreadsheet would run gets an apostrophe; other text stays as it is."""
     assert _spreadsheet_safe(text).startswith("'")
     assert _spreadsheet_safe("ext-1") == "ext-1"
+
+
+def test_pays_are_by_the_count_that_they_are_for() -> None:
+    """What is no scatter is paid by the counts of the paytable, a scatter by its number from 0 on."""
+    stargazing, moonlight = installed_rules("moon-princess-stargazing"), installed_rules("moonlight-princess")
+    assert pays_text(stargazing, stargazing.symbol_index("wild")) == "3: 0.30x, 4: 1.00x, 5: 5.00x"
+    assert pays_text(moonlight, moonlight.symbol_index("scatter")) == "4: 3.00x, 5: 5.00x, 6: 100.00x"
+    assert pays_text(stargazing, stargazing.symbol_index("empty")) == ""
