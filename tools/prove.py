@@ -23,6 +23,7 @@ from tools.proofs.growth import prove_growth  # noqa: E402
 from tools.proofs.kernels import prove_bounds, prove_planted, prove_speeds  # noqa: E402
 from tools.proofs.lives import prove_lives  # noqa: E402
 from tools.proofs.load import prove_load  # noqa: E402
+from tools.proofs.packs import prove_packs  # noqa: E402
 from tools.proofs.proof import ProofError  # noqa: E402
 from tools.proofs.returns import prove_simulated  # noqa: E402
 from tools.proofs.rounds import prove_astra, prove_rare, prove_rounds  # noqa: E402
@@ -46,6 +47,7 @@ COUNTS: dict[str, tuple[int | str, int | str]] = {  # that fit a continuous buil
     "broken_kills": (10, 0),
     "instances": (8, 200),
     "attack_rounds": (500, 5_000),
+    "pack_flips": (100, 2_000),
     "load_processes": (4, 16),
     "load_accounts": (8, 50),
     "load_seconds": (5, 30),
@@ -66,6 +68,7 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "growth": prove_growth,
     "attacks": prove_attacks,
     "planted": prove_planted,
+    "packs": prove_packs,
 }
 
 
@@ -93,6 +96,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--broken-kills", type=int, help="appends of a round killed in, of each game (10; full 0: each, at each moment)")
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
     parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
+    parser.add_argument("--pack-flips", type=int, help="single bytes changed in evidence packs (100; full 2,000)")
     parser.add_argument("--planted-rounds", type=int, default=200, help="rounds of each planted fault at most (200)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
     options = parser.parse_args()
