@@ -17,7 +17,7 @@ from audit_reports.pack_parts import CONSISTENCIES, DRAW, INDEX, ROUND_KEY, VERD
 from audit_reports.pack_record import check_balance, check_log_keys, check_stream, events_of
 from audit_reports.statement import SUBJECTS, read_statement
 from engines.game import EventBytes
-from engines.registry import game_of_rules
+from engines.registry import game_of_rules, installed_rules_path
 from engines.rng import round_key, round_key_commitment, seed_commitment
 from engines.rules import GameRules, RulesFileError, load_rules
 from ledger.checkpoint import parse_checkpoint, verify_note
@@ -132,7 +132,11 @@ class _Checking:
         rulebook = Rulebook(self._given_rules or self._check_rules(opened))
         rounds = check_record_events(own, rulebook.find, is_balance_shown=False)
         self.findings += rounds.findings
-        self.checked.append("rules: the referee and the totals went over the round's events")
+        judged = [check for check in rounds.checks if check.name in ("referee", "totals")]
+        not_run = [f"{check.name}: {check.detail}" for check in judged if check.result == "not_run"]
+        self.unchecked += not_run
+        if len(not_run) < 2:
+            self.checked.append("rules: the referee and the totals went over the round's events")
         if index.is_over != (rounds.settled is not None or rounds.voided is not None):
             self._find("is_over", "is_over of pack.json", not index.is_over, index.is_over)
         if opened is not None:
@@ -210,6 +214,9 @@ class _Checking:
         self.checked.append(f"record: {sum(len(record.appends) for record in records.values())} appends lead to the root")
 
     def _check_balance(self, index: Index, opened: RoundOpened, records: Mapping[str, RoundRecord]) -> None:
+        for stream, of in ((stream, event) for stream in records for _, event in events_of(records[stream])):
+            if isinstance(of, RoundOpened) and of.account_ref != opened.account_ref:
+                self._find("account", f"account of {stream}", opened.account_ref, of.account_ref)
         found = check_balance(index, records, opened.account_ref)
         if found is None:
             self.unchecked.append("balance: not all that moved it is in the pack")
@@ -266,10 +273,16 @@ class _Checking:
             except (RulesFileError, RecursionError):
                 self._find("rules", "rules.toml", "a rules file", "another text")
                 return None
-        if rules.rules_hash == opened.rules_hash:
-            return rules
-        self._find("rules", "rules.toml", opened.rules_hash, rules.rules_hash)
-        return None
+        if rules.rules_hash != opened.rules_hash:
+            self._find("rules", "rules.toml", opened.rules_hash, rules.rules_hash)
+            return None
+        if installed_rules_path(opened.game, opened.rules_version, opened.rules_hash) is not None:
+            return None
+        if rules.is_draft and game_of_rules(rules).fingerprint != opened.engine_fingerprint:
+            self.unchecked.append("rules: a draft that was replaced since, whose engine is not here")
+            return None
+        self.unchecked.append("rules: those of the pack, which are none of the installed ones")
+        return rules
 
     def _check_seed(self, opened: RoundOpened, records: Mapping[str, RoundRecord]) -> None:
         """Hold a seed that is revealed against its commitment, and the round's key against the seed."""

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from audit_reports.bag import read_zip
+from audit_reports.pack_check import check_pack
 from engines.registry import installed_game
 from ledger.rounds import RoundLedger
 from tests.command_line import run
@@ -206,3 +208,13 @@ def test_a_pack_from_a_server_holds_no_password(capfd: Capture, postgres: Postgr
     assert packs[0] == packs[1]
     for where, content in texts_of(read_zip(packs[0], "pack")):
         assert not [word for word in (PASSWORD, "127.0.0.1", "postgresql://", "Quirina") if word.encode() in content], where
+
+
+def test_a_draft_that_was_replaced_is_not_judged_by_another_engine(packs: PackSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the engine of a draft's round is not here any more its pack is checked but for rules and outcome, and says so."""
+    replaced = SimpleNamespace(fingerprint="0" * 64)
+    monkeypatch.setattr("audit_reports.pack_check.game_of_rules", lambda _: replaced)
+    found = check_pack(packs["capped"].data, "pack")
+    assert (found.findings, found.exit_status) == ([], 0)
+    assert "rules: a draft that was replaced since, whose engine is not here" in found.unchecked
+    assert not any(text.startswith(("rules", "rerun")) for text in found.checked)
