@@ -227,7 +227,7 @@ def test_each_wrong_part_is_found(code: str, change: Change) -> None:
 
 @pytest.mark.parametrize("code,make", EVENTS)
 def test_each_wrong_event_is_found(code: str, make: Callable[[], dict[str, Any]]) -> None:
-    """An event that breaks a law is found though leaf, tree and signatures over it are right, and by no second finding about the verdict."""
+    """An event that breaks a law is found though leaf, tree and signatures are right, and the verdict is no second finding."""
     parts = make()
     found = codes(signed(parts if code == "checkpoint-form" else lean(parts)))
     assert code in found
