@@ -21,7 +21,8 @@ from typing import Any
 
 __all__: list[str] = []
 
-BYTES_MAX, MEMBERS_MAX, JSON_MAX, FINDINGS_MAX, KEYS_MAX, CHECKPOINTS_MAX = 256 << 20, 2000, 32 << 20, 1000, 100, 100
+BYTES_MAX, MEMBERS_MAX, JSON_MAX, STREAMS_MAX, KEYS_MAX, CHECKPOINTS_MAX = 256 << 20, 2000, 32 << 20, 60, 100, 100
+ALIKE_MAX = 20  # findings of one code that are shown, others are counted
 NAME = re.compile(r"[a-z0-9._-]+(/[a-z0-9._-]+){1,3}")
 TAGS = ["bag-info.txt", "bagit.txt", "manifest-sha256.txt", "signature.json"]
 ALWAYS = {"pack.json", "verdict.json", "leaves.json", "consistency.json", "clauses.json", "software.json", "keys/log.vkey", "keys/pack.pub"}
@@ -32,6 +33,7 @@ OTHERS = re.compile(r"case\.json|streams/[a-z0-9._-]+\.jsonl|checkpoints/[0-9]{1
 GAME_KINDS = {"spin_started", "drop", "win", "tumble", "multiplier_change", "feature_trigger", "power", "prize", "choice_offered"}
 GAME_KINDS |= {"cap_hit", "spin_ended", "feature_ended"}
 ENDS, BEHIND_END = {"round_settled", "round_voided"}, {"correction_recorded", "presentation_sent", "presentation_acked"}
+GAINS = {"round_settled": "total_win_minor", "round_voided": "refund_minor", "funds_moved": "amount_minor"}  # to a balance
 CLEAN = {"reproduced", "incomplete_open", "incomplete_resolved"}
 WRONG = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, struct.error)
 CANNOT = [
@@ -50,52 +52,371 @@ class Audit:
 
     def __init__(self, folder: str, members: dict[str, bytes], vkey: str | None, key: str | None) -> None:
         self.folder, self.members, self.vkey, self.key = folder, members, vkey, key
+        self.files: dict[str, Any] = {}  # in data/: values of those of JSON that are of its form, bytes of the others
         self.about: dict[str, Any] = {}  # pack.json
+        self.own, self.cut = "", {""}  # the round's stream; those that may lack events, as absent says
         self.rows: dict[str, dict[int, dict[str, Any]]] = {}  # stream, version: its event, and what its line and leaf say
+        self.broken: set[str] = set()  # streams with an event that is missing or could not be read, which is a finding
+        self.root = b""  # over the leaves of the tree
         self.checked = [f"zip: {len(members)} members, byte for byte of the form"]
         self.unchecked: list[str] = []
         self.findings: list[dict[str, str]] = []
-        self.failed: set[str] = set()  # names of checks with findings
+        self.counts: dict[str, int] = {}  # findings by code
 
     def hold(self, code: str, where: str, want: object, got: object) -> None:
-        """A finding unless both are of one type and equal."""
-        if (type(want) is not type(got) or want != got) and len(self.findings) < FINDINGS_MAX:
-            self.findings.append({"code": code, "where": plain(where), "want": plain(want), "got": plain(got)})
+        """A finding unless both are of one type and equal; for objects, one for each field in which they differ."""
+        if isinstance(want, dict) and isinstance(got, dict):
+            for name in sorted({**want, **got}):
+                self.hold(code, f"{where}: {name}", want.get(name, ()), got.get(name, ()))
+        elif type(want) is not type(got) or repr(want) != repr(got):
+            self.counts[code] = self.counts.get(code, 0) + 1
+            if self.counts[code] <= ALIKE_MAX:
+                self.findings.append({"code": code, "where": plain(where), "want": plain(want), "got": plain(got)})
 
-    def run(self, name: str, check: Callable[[Audit], str]) -> None:
-        before = len(self.findings)
+    def run(self, name: str, check: Callable[[], str]) -> None:
         try:
-            self.checked.append(plain(f"{name}: {check(self)}"))
+            self.checked.append(plain(f"{name}: {check()}"))
         except (NotRunError, *WRONG) as error:
             self.unchecked.append(plain(f"{name}: {error}"))
             if not isinstance(error, NotRunError):
                 self.hold("malformed", name, "what docs/pack-format.md says", f"{type(error).__name__}: {error}")
-        self.failed |= {name} if len(self.findings) > before else set()
 
-    def body(self, name: str) -> bytes:
-        if name not in self.members:
-            raise NotRunError(f"{name} is not in the pack")
-        return self.members[name]
+    def read(self, name: str) -> Any:
+        if name not in self.files:
+            raise NotRunError(f"{name} is not in the pack, or is no JSON of the form")
+        return self.files[name]
 
-    def json(self, name: str) -> Any:
-        *lines, rest = self.body("data/" + name).split(b"\n")
-        if rest or (name.endswith(".json") and len(lines) != 1):
-            raise ValueError(f"{name}: want a newline at its end, and no other in a .json")
-        values = [json_of(line, f"{name} line {number}") for number, line in enumerate(lines, 1)]
-        return values[0] if name.endswith(".json") else values
+    def stream(self, stream: str) -> list[dict[str, Any]]:
+        """Its rows in order; NotRunError where one is missing or could not be read, which is a finding already."""
+        if stream in self.broken or not self.rows.get(stream):
+            raise NotRunError(f"{stream} is not in the pack, or an event of it is missing or could not be read")
+        return list(self.rows[stream].values())
 
-    def round(self) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-        """The round's rows in order, and that of its end if there is one."""
-        rows = [row for _, row in sorted(self.rows.get(f"round/{self.about.get('round_id')}", {}).items())]
-        if not rows:
-            raise NotRunError("the round's events could not be read")
-        return rows, next((row for row in rows if row["kind"] in ENDS), None)
+    def round(self) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any] | None]:
+        """The round's rows in order, that of its opening, and that of its end if there is one."""
+        rows = self.stream(self.own)
+        opened, end = (next((row for row in rows if row["kind"] in kinds), None) for kinds in ({"round_opened"}, ENDS))
+        if opened is None:
+            raise NotRunError("the round has no opening")
+        return rows, opened, end
+
+    def check_json_and_bag(self) -> str:
+        payload = {name: body for name, body in self.members.items() if name.startswith("data/")}
+        for name, body in payload.items():
+            *lines, rest = body.split(b"\n") if name.endswith((".json", ".jsonl")) else [b""]
+            try:
+                values = [json_of(line, f"line {number}") for number, line in enumerate(lines, 1)]
+                if rest or (name.endswith(".json") and len(lines) != 1):
+                    raise ValueError("want a newline at its end, and no other in a .json")
+                self.files[name[5:]] = values[0] if name.endswith(".json") else values if name.endswith(".jsonl") else body
+            except ValueError as error:
+                self.hold("json", name, "canonical JSON", str(error))
+        tags = {name: body for name, body in self.members.items() if name not in payload and name != "tagmanifest-sha256.txt"}
+        for manifest, over in (("manifest-sha256.txt", payload), ("tagmanifest-sha256.txt", tags)):
+            want = [f"{sha(over[name]).hex()}  {name}\n" for name in sorted(over)]
+            got = self.members.get(manifest, b"").decode("latin-1").splitlines(keepends=True)
+            wrong = sorted({*want} ^ {*got}) or ([] if want == got else ["its order"])
+            self.hold("manifest", f"{manifest}: lines that only it has, or only the members' hashes", [], wrong)
+        self.hold("tag-files", "the bag", TAGS, sorted(tags))
+        self.hold("missing", "data/: files of every pack that are not there", [], sorted(ALWAYS - {name[5:] for name in payload}))
+        self.hold("bagit", "bagit.txt", b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n", self.members.get("bagit.txt"))
+        return f"{len(payload)} payload and {len(tags)} tag files against their manifests, JSON in its form"
+
+    def check_about(self) -> str:
+        about, names = self.read("pack.json"), {name[5:] for name in self.members if name.startswith("data/")}
+        self.hold("pack", "pack.json: schema", "pack/1", about["schema"])
+        self.hold("pack", "pack.json: as_of_from is one of three", True, about["as_of_from"] in ("given", "checkpoint", "leaf"))
+        texts = [about["verdict"], *about["absent"].values(), *about["streams"].values()]
+        is_form = all(isinstance(text, str) for text in texts) and isinstance(about["is_over"], bool) and len(unhex(about["root"])) == 32
+        if not is_form or not re.fullmatch("[A-Za-z0-9._-]{1,64}", about["round_id"]):
+            raise ValueError("want texts in absent, streams and verdict, true or false in is_over, a round's id in round_id")
+        time, size = integers(about, "as_of_us", "tree_size")
+        self.about, self.own = about, f"round/{about['round_id']}"
+        self.cut = {*about["absent"]} - {self.own, "ledger"}
+        self.hold("folder", "the folder's name", "round-" + sha(about["round_id"].encode()).hex()[:16], self.folder)
+        date = datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=time)
+        oxum = f"{sum(len(self.members['data/' + name]) for name in names)}.{len(names)}"
+        want = f"Bagging-Date: {date}\nExternal-Identifier: {about['round_id']}\nPayload-Oxum: {oxum}\n"
+        self.hold("bag-form", "bag-info.txt", want.encode(), self.members.get("bag-info.txt"))
+        said = " ".join(about["absent"]).replace("-", " ")
+        others = sorted(name for name in names - ALWAYS - {*EXPLAINED} if not OTHERS.fullmatch(name))
+        missing = [name for name in EXPLAINED if name not in names and name.split(".")[0].replace("-", " ") not in said]
+        self.hold("missing", "data/: files that are not there, and absent does not say why", [], missing)
+        self.hold("unknown-member", "data/: files that docs/pack-format.md does not name", [], others)
+        listed = self.members.get("data/texts.json", b"")
+        hashes = {sha(body).hex() for body in self.members.values() if sha(body).hex().encode() in listed}
+        strange = sorted(name for name in names if name.startswith("texts/") and name[6:-4] not in hashes)
+        self.hold("texts", "data/texts/: not of the SHA-256 that names them, or not in texts.json", [], strange)
+        return f"{len(names)} files in data/, those that must be there and no others; {size} leaves, verdict {about['verdict']}"
+
+    def check_signature(self) -> str:
+        envelope, pack_pub = json_of(self.members["signature.json"][:-1], "signature.json"), self.read("keys/pack.pub").decode()
+        key, kind, payload = unhex(pack_pub[:-1]), "application/vnd.in-toto+json", unbase64(envelope["payload"])
+        self.hold("pack-key", "data/keys/pack.pub", f"{key.hex()}\n", pack_pub)
+        text = envelope["signatures"][0]["sig"]
+        want = {"payload": envelope["payload"], "payloadType": kind, "signatures": {0: {"keyid": sha(key).hex(), "sig": text}}}
+        self.hold("signature", "signature.json", want, {**envelope, "signatures": dict(enumerate(envelope["signatures"]))})
+        message = b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
+        self.hold("signature", "signature.json: by pack.pub", True, is_signature(key, unbase64(text), message))
+        subject = [{"digest": {"sha256": sha(self.members.get(name, b"")).hex()}, "name": name} for name in TAGS[:3]]
+        want = {"_type": "https://in-toto.io/Statement/v1", "predicateType": "urn:slot-audit:round-pack:1"}
+        want["predicate"] = {"prepared_for": "assessment", **{name: self.about[name] for name in ("as_of_us", "round_id", "verdict")}}
+        got = json_of(payload, "the signed statement")
+        want, got = {**want, "subject": dict(enumerate(subject))}, {**got, "subject": dict(enumerate(got["subject"]))}
+        self.hold("statement", "the signed statement", want, got)
+        self.hold("pack-key", "data/keys/pack.pub against --key", self.key or key.hex(), key.hex())
+        self.unchecked += [] if self.key else ["pack key: no --key given; anyone can sign a pack with a key of his own"]
+        return f"by key {key.hex()}, over the statement and so over the bag"
+
+    def check_events(self) -> str:
+        streams, files = self.about["streams"], {name[5:] for name in self.members if name.startswith("data/streams/")}
+        self.hold("streams", "pack.json streams: files only there, or only in data/", [], sorted(files ^ {*streams.values()}))
+        if len(streams) > STREAMS_MAX or len({*streams.values()}) < len(streams):
+            self.hold("streams", f"pack.json streams: {STREAMS_MAX} at most, each file once", True, False)
+            raise NotRunError("too many streams, or one file for two")
+        for stream in streams:
+            self.read_stream(stream, self.files.get(streams[stream], []))
+        self.broken |= {stream for stream in streams if streams[stream] not in self.files}
+        empty = {stream for stream, rows in self.rows.items() if not rows} - self.broken - self.cut
+        self.hold("streams", "pack.json: streams that have no event, and absent does not say why", [], sorted(empty))
+        self.hold("streams", "pack.json: streams of every pack", [], sorted({self.own, "ledger"} - {*streams}))
+        opened = self.round()[1]["event"]
+        missing = {f"account/{opened['account_ref']}", f"epoch/{opened['epoch']}"} - self.cut - {*streams}
+        self.hold("streams", "pack.json: streams that are not there, and absent does not say why", [], sorted(missing))
+        self.unchecked += [plain(f"events: what is not in the pack of {stream}, cut as absent says") for stream in {*streams} & self.cut]
+        return f"{sum(map(len, self.rows.values()))} of {len(self.rows)} streams"
+
+    def read_stream(self, stream: str, lines: list[dict[str, Any]]) -> None:
+        rows, following = self.rows.setdefault(stream, {}), 0
+        for number, line in enumerate(lines):
+            where, due, following = f"{stream} line {number}", following, following + 1
+            try:
+                index, append, at = integers(line, "index", "append", "recorded_at_us", least=-1)
+                where, following = f"{stream} index {index}, {line['topic']}", index + 1
+                if index < due or (index > due and stream not in self.cut):
+                    self.hold("gap", where, due, index)
+                    self.broken.add(stream)
+                data = unbase64(line["data"])
+                row = rows[following] = {"index": index, "append": append, "at": at, "leaf": -1, "data": data, "where": where}
+                row["event"] = event = event_of(data)
+                row["kind"] = event["kind"]
+                self.hold("topic", where, [f"{event['kind']}/{event['v']}", stream], [line["topic"], line["stream"]])
+                self.hold("event", where, ["append", "data", "index", "recorded_at_us", "stream", "topic"], sorted(line))
+            except WRONG as error:
+                self.hold("event", where, "a line and an event of their form", f"{type(error).__name__}: {error}")
+                self.broken.add(stream)
+
+    def check_leaves(self) -> str:
+        leaves, size, self.root, newest = self.read("leaves.json"), self.about["tree_size"], unhex(self.about["root"]), -1
+        reached: list[tuple[str, bytes]] = []  # by which leaf's path which root
+        next_of: dict[str, tuple[int, int]] = {}  # stream: version and number of the append that follows
+        for leaf in sorted(leaves, key=lambda leaf: leaf["leaf_index"]):
+            first, last, place, at = integers(leaf, "version_first", "version_last", "leaf_index", "recorded_at_us")
+            stream, where = leaf["stream"], f"leaf {place}, {leaf['stream']} versions {first} to {last}"
+            rows, (version, append) = self.rows.get(stream, {}), next_of.get(stream, (1, 0))
+            span = range(first, min(last, first + len(rows) + MEMBERS_MAX) + 1) if first >= version else []
+            here = [rows[each] for each in span if each in rows]
+            is_right = 0 < len(here) == last - first + 1 and newest < place < size
+            if not is_right and (stream not in self.broken or place <= newest):
+                self.hold("leaf", f"{where}: over events of the pack, whole, in order and in the tree, once", True, False)
+            for row in here:
+                row["leaf"], newest = place, max(newest, place)
+            if here:
+                append = append if first == version else here[0]["append"]
+                next_of[stream] = here[-1]["index"] + 2, append + 1
+                lines = [row["where"] for row in here if [row["append"], row["at"]] != [append, at]]
+                self.hold("append", f"{where}: lines of another append or recorded_at_us than {append}, {at}", [], lines)
+            if is_right:
+                data = b"leaf/1" + lp(stream) + struct.pack(">3Q", first, last, at) + append_digest(here)
+                self.hold("leaf-hash", where, sha(b"\x00" + data).hex(), leaf["leaf_hash"])
+                if leaf["path"] or size == 1:
+                    reached.append((where, root_from(unhex(leaf["leaf_hash"]), place, size, [unhex(each) for each in leaf["path"]])))
+        wrong = [(where, root) for where, root in reached if root != self.root]
+        if len(wrong) == len(reached) > 1:  # one root is wrong, rather than each path
+            wrong, self.root = [(f"pack.json: root, to which none of {len(reached)} paths leads", wrong[0][1])], wrong[0][1]
+        for where, root in wrong:
+            self.hold("audit-path", where, self.about["root"], root.hex())
+        bare = sum(row["leaf"] < 0 for each in self.rows.values() for row in each.values())
+        pathless = sum(size > 1 and not leaf["path"] for leaf in leaves)
+        self.hold("leaf", "leaves.json: events without a leaf, leaves without a path to the root", [0, 0], [bare, pathless])
+        return f"{len(leaves)} over the events, {len(leaves) - pathless} with a path to the root"
+
+    def check_checkpoints(self) -> str:
+        own, ledger = keys_of(self.read("keys/log.vkey").decode()), [row["event"] for row in self.stream("ledger")]
+        named = {event[field] for event in ledger for field in ("log_public_key", "new_public_key") if field in event}
+        self.hold("log-key", "data/keys/log.vkey: the keys that the ledger names", sorted(named), sorted(key.hex() for _, _, key in own))
+        keys = own if self.vkey is None else keys_of(self.vkey)
+        self.hold("log-key", "data/keys/log.vkey: has the key given with --vkey", True, bool(own & keys))
+        self.unchecked += [] if self.vkey else ["log key: no --vkey given; whoever holds the record could sign it anew with another"]
+        names = sorted(name for name in self.members if name.startswith("data/checkpoints/"))
+        paths = {each["size"]: [unhex(hash_) for hash_ in each["path"]] for each in self.read("consistency.json")}
+        self.hold("consistency", "consistency.json", sorted(int(name[17:-11]) for name in names), sorted(paths))
+        if not 0 < len(names) <= CHECKPOINTS_MAX:
+            raise NotRunError(f"{len(names)} in the pack, want 1 to {CHECKPOINTS_MAX}: only the builder says that the root is the log's")
+        origin, size = f"slot-ledger/{ledger[0]['ledger_id']}", self.about["tree_size"]
+        for name in names:
+            body, _, lines = self.members[name].decode().rpartition("\n\n")
+            self.hold("checkpoint-form", f"{name}: origin, size", [origin, name[17:-11]], body.split("\n")[:2])
+            place, known = int(name[17:-11]), unbase64(body.split("\n")[2])
+            marks = [line.split(" ")[2] for line in lines.split("\n") if line.startswith(f"— {origin} ")][:4]
+            pairs = [(key, unbase64(mark)) for key in keys for mark in marks if key[0] == origin]
+            is_signed = any(is_signature(key, sig[4:], f"{body}\n".encode()) for (_, mark, key), sig in pairs if mark == sig[:4])
+            self.hold("checkpoint-signature", f"{name}: signed by the log's key", True, is_signed)
+            reached = roots_from(place, size, known, paths.get(place, [])) if 0 < place <= size else None
+            self.hold("consistency", f"{name}: the root grew from it", True, reached == (known, self.root))
+        return f"{len(names)}, signed by {'the key given' if self.vkey else 'keys that the pack itself brings'}; the root grew from each"
+
+    def check_round(self) -> str:
+        rows = self.stream(self.own)
+        end = next((row for row in rows if row["kind"] in ENDS), None)
+        kinds, game = [row["kind"] for row in rows], [row for row in rows if row["kind"] in GAME_KINDS]
+        counts = [kinds.count("round_opened"), sum(kind in ENDS for kind in kinds)]
+        self.hold("order", "the round: first event, openings, ends", ["round_opened", 1, int(end is not None)], [kinds[0], *counts])
+        self.hold("is-over", "pack.json: is_over", end is not None, self.about["is_over"])
+        if end is None:
+            return f"{len(rows)} events; it is in play, so it has no digests yet"
+        earlier = rows[: rows.index(end)]
+        behind = {*kinds[len(earlier) + 1 :]} - BEHIND_END - ENDS
+        self.hold("order", "the round: what may not stand behind its end", [], sorted(behind))
+        self.hold("round-digest", end["where"], append_digest(earlier).hex(), end["event"]["round_digest"])
+        if end["kind"] == "round_settled":
+            game = [row for row in game if row["index"] < end["index"]]
+            self.hold("outcome-digest", end["where"], append_digest(game).hex(), end["event"]["outcome_digest"])
+        return f"{len(rows)} events in order, digests"
+
+    def check_money_and_presentation(self) -> str:
+        rows, opened, _ = self.round()
+        (bet,) = integers(opened["event"], "bet_minor")
+        total = base = wins = prizes = cut = 0
+        spin, is_spinning, balance = -1, False, -1
+        spins: dict[int, list[int]] = {}  # index of a spin_ended: its award, the total up to there
+        sent: dict[int, int] = {}  # index of a presentation_sent: the total that it told
+        for event, kind, index, where in ((row["event"], row["kind"], row["index"], row["where"]) for row in rows):
+            if kind in ("win", "prize", "cap_hit", "spin_ended", *ENDS):
+                self.hold("spin-order", f"{where}: in a spin", kind not in ENDS, is_spinning)
+                is_spinning = kind not in ENDS
+            if kind == "spin_started":
+                self.hold("spin-order", f"{where}: spin, in one that has not ended", [spin + 1, False], [event["spin_index"], is_spinning])
+                spin, is_spinning, wins, prizes, cut = event["spin_index"], True, 0, 0, 0
+            elif kind in ("win", "prize"):
+                pay, multiplier, minor = integers(event, "pay_x100", "multiplier", f"{kind}_minor")
+                ways = max(1, *integers(event, "ways", least=-1)) if kind == "win" else 1
+                self.hold(f"{kind}-law", f"{where}: {kind}_minor x 100", pay * ways * multiplier * bet, minor * 100)
+                wins, prizes = (wins + minor, prizes) if kind == "win" else (wins, prizes + minor)
+            elif kind == "cap_hit":
+                uncapped, awarded = integers(event, "uncapped_minor", "awarded_minor")
+                cut += uncapped - awarded
+            elif kind == "spin_ended":
+                factor, *got = integers(event, "spin_multiplier", "cut_minor", "award_minor", "total_minor")
+                total, base, is_spinning = total + got[1], base + (got[1] if spin == 0 else 0), False
+                self.hold("adding-up", f"{where}: cut, award, total", [cut, wins * factor + prizes - cut, total], got)
+                spins[index] = [got[1], total]
+            elif kind in ("round_interrupted", "round_voided"):
+                self.hold("total", f"{where}: won_minor", total, event["won_minor"])
+            elif kind == "round_settled":
+                got = integers(event, "total_win_minor", "base_win_minor", "feature_win_minor")
+                self.hold("total", f"{where}: total, base, features", [total, base, total - base], got)
+            elif kind == "presentation_sent":
+                through, shown, *got = integers(event, "through_index", "balance_minor", "spin_win_minor", "total_win_minor", least=-1)
+                sent[index] = got[1]
+                self.hold("presentation", f"{where}: win, total to index {through}", spins.get(through, "no spin_ended there"), got)
+                self.hold("presentation", f"{where}: balance", balance if shown != -1 != balance else shown, shown)
+            elif kind == "presentation_acked":
+                of, shown = integers(event, "sent_index", "total_win_minor", least=-1)
+                want = sent.get(of, "no presentation_sent there")
+                self.hold("presentation", f"{where}: total of index {of}", want, want if shown == -1 and of in sent else shown)
+            if kind in ENDS or kind == "correction_recorded":  # behind a correction the balance may be another
+                balance = event["balance_after_minor"] if kind in ENDS else -1
+        self.unchecked += [] if sent else ["presentation: the record holds nothing of what the player was shown"]
+        return f"{spin + 1} spins, each win, prize and award by its law, {total} minor units in all; {len(sent)} records of what was shown"
+
+    def check_balance(self) -> str:
+        rows, opened, _ = self.round()
+        account = f"account/{opened['event']['account_ref']}"
+        streams = [account, *(stream for stream in self.rows if stream.startswith("round/"))]
+        moves = [row for stream in streams for row in self.stream(stream) if row["kind"] in {"round_opened", *GAINS}]
+        if "rounds in between" in self.about["absent"] or min(row["leaf"] for row in moves) < 0:
+            raise NotRunError("not all that moved it is in the pack, or no leaves tell the order")
+        openings = sorted(row["leaf"] for row in moves if row["kind"] == "round_opened")
+        here = openings.index(opened["leaf"])
+        first, last = openings[max(here - 1, 0)], max(rows[-1]["leaf"], *openings[here : here + 2])
+        moves = sorted((row for row in moves if first <= row["leaf"] <= last), key=lambda row: (row["leaf"], row["index"]))
+        left = None  # by the movement before
+        for event, kind, where in ((row["event"], row["kind"], row["where"]) for row in moves):
+            if kind == "round_opened":
+                got, cost, bonus = integers(event, "balance_before_minor", "cost_minor", "bonus_minor")
+                self.hold("balance", f"{where}: balance_before_minor", got if left is None else left, got)
+                left = got - cost + bonus
+            else:
+                got, gain = integers(event, "balance_after_minor", GAINS[kind], least=-(2**53))
+                self.hold("balance", f"{where}: balance_after_minor", got if left is None else left + gain, got)
+                left = got
+        return f"{len(moves)} movements from leaf {first} to {last}, each from what the one before it left"
+
+    def check_key_and_draws(self) -> str:
+        (_, row, end), names = self.round(), [name for name in OF_KEY if f"data/{name}" in self.members]
+        opened, epoch = row["event"], f"epoch/{row['event']['epoch']}"
+        if end is None or OF_KEY[0] not in names:
+            self.hold("open-key", "data/: files without the key, or of a round in play", [], names)
+            raise NotRunError("the round's key is not in the pack")
+        events = [row["event"] for row in (self.stream(epoch) if self.rows.get(epoch) else [])]
+        seeds = [unhex(event["server_seed"]) for event in events if event["kind"] == "seed_revealed"]
+        got = [event["seed_commitment"] for event in events if event["kind"] == "epoch_committed"] + [sha(seed).hex() for seed in seeds]
+        where = "round_opened, against epoch_committed and the seed of seed_revealed"
+        self.hold("seed-commitment", where, [opened["seed_commitment"]] * len(got), got)
+        key = unhex(self.read("round-key.json")["round_key"])
+        message = b"round-key/1" + lp(opened["game"]) + lp(opened["client_seed"]) + struct.pack(">Q", opened["nonce"])
+        for seed in seeds:
+            self.hold("round-key", "round-key.json", hmac.new(seed, message, "sha256").hexdigest(), key.hex())
+        self.unchecked += [] if seeds else ["key: whether it is the seed's, for the epoch's seed is not revealed in the pack"]
+        commitment = sha(b"round-key-commitment/1" + key).hex()
+        self.hold("round-key-commitment", "round_opened", commitment, opened["round_key_commitment"])
+        if commitment != opened["round_key_commitment"]:
+            raise NotRunError("draws are not held against a key that is not the round's by its commitment")
+        draws, stream, due = self.read("draws.jsonl"), words_of(key), [0, 0]
+        known: list[int] = []  # words of the stream
+        for place, draw in enumerate(draws):
+            n, number, first = integers(draw, "n", "number", "first_word")
+            if not 0 < n < 2**31 or first > 4 * len(draws) + 1000:
+                raise ValueError(f"draw {place}: n {n} is not from 1 to below 2^31, or first word {first} is far behind the others")
+            taken = first
+            while taken == first or known[taken - 1] * n % 2**32 < 2**32 % n:
+                taken += 1
+                known.extend(next(stream) for _ in range(taken - len(known)))
+            want = [*due, known[first:taken], known[taken - 1] * n >> 32]
+            self.hold("draw", f"draw {place}: number, first word, words, result", want, [number, first, draw["words"], draw["result"]])
+            due = [number + 1, taken]  # behind one at a wrong place the next follows from where it stands
+        return f"the round's by its commitment{', by the revealed seed' if seeds else ''}; {len(draws)} draws from {due[1]} words of it"
+
+    def check_verdict(self) -> str:
+        found, verdict, (_, opened, end) = self.read("verdict.json"), self.about["verdict"], self.round()
+        want = {"schema": "verify/1", "round_id": self.about["round_id"], "verdict": verdict}
+        self.hold("verdict", "verdict.json", want, {name: found[name] for name in want})
+        reasons = [check["name"] for check in found["checks"] if check["result"] == "fail"]
+        reasons += [each["code"] for each in found["findings"] if each["severity"] not in ("warning", "completeness")]
+        reasons += ["in play" if end is None else "over"] if (end is None) != (verdict == "incomplete_open") else []
+        if verdict in CLEAN:
+            self.hold("contradicted", f"verdict.json: what speaks against {verdict}", [], reasons)
+        for name in ("profile", "texts"):
+            if opened["event"][f"{name}_hash"] and f"{name}.json" in self.files:
+                got = sha(self.members[f"data/{name}.json"][:-1]).hex()
+                self.hold(name, f"{name}.json", opened["event"][f"{name}_hash"], got)
+            else:
+                self.unchecked.append(f"{name}: the round names none by hash, or {name}.json is not in the pack")
+        return f"{verdict}, with {len(found['findings'])} findings of its own; profile and texts by their hashes"
 
 
 def plain(value: object) -> str:
     """A value as one short line of printable text: what an attacker wrote moves no cursor and turns no line."""
     text = value if isinstance(value, str) else repr(value)
     return "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text[:400]) + (" …" if len(text) > 400 else "")
+
+
+def unbase64(text: str) -> bytes:
+    data = base64.b64decode(text, validate=True)
+    if base64.b64encode(data).decode() != text:
+        raise ValueError(f"{plain(text)} is not the one base64 of its bytes")
+    return data
 
 
 def number_of(text: str) -> int:
@@ -115,13 +436,13 @@ def json_of(data: bytes, where: str) -> Any:
     raise ValueError(f"{where}: JSON that is not canonical")
 
 
-def event_of(data: bytes, where: str) -> dict[str, Any]:
+def event_of(data: bytes) -> dict[str, Any]:
     """An event by record/1, item 1: an object, keys of ASCII, no null."""
-    event = json_of(data, where)
+    event = json_of(data, "event")
     todo = [event]
     for value in todo:
         if value is None or (isinstance(value, dict) and not "".join(value).isascii()) or not isinstance(event["kind"], str):
-            raise ValueError(f"{where}: null, a key that is not ASCII, or a kind that is no text, in an event")
+            raise ValueError("null, a key that is not ASCII, or a kind that is no text, in an event")
         todo.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else [])
     return dict(event)
 
@@ -259,136 +580,12 @@ def members_of(data: bytes) -> tuple[str, dict[str, bytes]]:
     return folders.pop(), {name.split("/", 1)[1]: body for name, body in found.items()}
 
 
-def check_bag(audit: Audit) -> str:
-    payload = {name: body for name, body in audit.members.items() if name.startswith("data/")}
-    tags = {name: body for name, body in audit.members.items() if name not in payload and name != "tagmanifest-sha256.txt"}
-    for manifest, over in (("manifest-sha256.txt", payload), ("tagmanifest-sha256.txt", tags)):
-        want = [f"{sha(over[name]).hex()}  {name}\n" for name in sorted(over)]
-        got = audit.members.get(manifest, b"").decode().splitlines(keepends=True)
-        wrong = sorted({*want} ^ {*got}) or ([] if want == got else ["its order"])
-        audit.hold("manifest", f"{manifest}: lines that only it has, or only the members' hashes", [], wrong)
-    audit.hold("tag-files", "the bag", TAGS, sorted(tags))
-    audit.hold("missing", "data/: files of every pack that are not there", [], sorted(ALWAYS - {name[5:] for name in payload}))
-    audit.hold("bagit", "bagit.txt", b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n", audit.members.get("bagit.txt"))
-    return f"{len(payload)} payload and {len(tags)} tag files against their manifests"
-
-
-def check_about(audit: Audit) -> str:
-    about = audit.json("pack.json")
-    audit.hold("pack", "pack.json schema", "pack/1", about["schema"])
-    audit.hold("pack", "pack.json as_of_from is one of three", True, about["as_of_from"] in ("given", "checkpoint", "leaf"))
-    texts = [about["verdict"], *about["absent"].values(), *about["streams"].values()]
-    is_form = all(isinstance(text, str) for text in texts) and isinstance(about["is_over"], bool) and len(unhex(about["root"])) == 32
-    if not is_form or not re.fullmatch("[A-Za-z0-9._-]{1,64}", about["round_id"]):
-        raise ValueError("want texts in absent, streams and verdict, true or false in is_over, a round's id in round_id")
-    time, size = integers(about, "as_of_us", "tree_size")
-    audit.about = about
-    audit.hold("folder", "the folder's name", "round-" + sha(about["round_id"].encode()).hex()[:16], audit.folder)
-    payload = [body for name, body in audit.members.items() if name.startswith("data/")]
-    date = datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=time)
-    want = f"Bagging-Date: {date}\nExternal-Identifier: {about['round_id']}\nPayload-Oxum: {sum(map(len, payload))}.{len(payload)}\n"
-    audit.hold("bag-form", "bag-info.txt", want.encode(), audit.members.get("bag-info.txt"))
-    return f"{size} leaves, verdict {about['verdict']}"
-
-
-def check_files(audit: Audit) -> str:
-    names = {name[5:] for name in audit.members if name.startswith("data/")}
-    said = " ".join(audit.about["absent"]).replace("-", " ")
-    others = sorted(name for name in names - ALWAYS - {*EXPLAINED} if not OTHERS.fullmatch(name))
-    missing = [name for name in EXPLAINED if name not in names and name.split(".")[0].replace("-", " ") not in said]
-    audit.hold("missing", "data/: files that are not there, and absent does not say why", [], missing)
-    audit.hold("unknown-member", "data/: files that docs/pack-format.md does not name", [], others)
-    if not audit.about["is_over"] or OF_KEY[0] not in names:
-        audit.hold("open-key", "data/: files without the key, or of a round in play", [], [name for name in OF_KEY if name in names])
-    hashes = {sha(body).hex() for body in audit.members.values() if sha(body).hex().encode() in audit.members.get("data/texts.json", b"")}
-    strange = sorted(name for name in names if name.startswith("texts/") and name[6:-4] not in hashes)
-    audit.hold("texts", "data/texts/: not of the SHA-256 that names them, or not in texts.json", [], strange)
-    for name in sorted(name for name in names if name.endswith((".json", ".jsonl"))):
-        try:
-            audit.json(name)
-        except WRONG as error:
-            audit.hold("json", name, "canonical JSON", error)
-    return f"{len(names)} in data/: those that must be there, no others, JSON in its form"
-
-
-def check_signature(audit: Audit) -> str:
-    envelope = json_of(audit.body("signature.json")[:-1], "signature.json")
-    key = unhex(audit.body("data/keys/pack.pub").decode()[:-1])
-    audit.hold("pack-key", "data/keys/pack.pub", f"{key.hex()}\n", audit.body("data/keys/pack.pub").decode())
-    kind, payload = "application/vnd.in-toto+json", base64.b64decode(envelope["payload"], validate=True)
-    text = envelope["signatures"][0]["sig"]
-    want = {"payload": envelope["payload"], "payloadType": kind, "signatures": [{"keyid": sha(key).hex(), "sig": text}]}
-    audit.hold("signature", "signature.json", want, envelope)
-    message = b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
-    audit.hold("signature", "signature.json: by pack.pub", True, is_signature(key, base64.b64decode(text, validate=True), message))
-    subject = [{"digest": {"sha256": sha(audit.members.get(name, b"")).hex()}, "name": name} for name in TAGS[:3]]
-    want = {"_type": "https://in-toto.io/Statement/v1", "predicateType": "urn:slot-audit:round-pack:1", "subject": subject}
-    want["predicate"] = {"prepared_for": "assessment", **{name: audit.about[name] for name in ("as_of_us", "round_id", "verdict")}}
-    audit.hold("statement", "the signed statement", want, json_of(payload, "the signed statement"))
-    audit.hold("pack-key", "data/keys/pack.pub against --key", audit.key or key.hex(), key.hex())
-    audit.unchecked += [] if audit.key else ["pack key: no --key given; anyone can sign a pack with a key of his own"]
-    return f"by key {key.hex()}, over the statement and so over the bag"
-
-
-def check_events(audit: Audit) -> str:
-    streams, absent = audit.about["streams"], audit.about["absent"]
-    files = sorted(name[5:] for name in audit.members if name.startswith("data/streams/"))
-    audit.hold("streams", "pack.json streams", files, sorted(streams.values()))
-    for stream, name in streams.items():
-        rows, following = audit.rows.setdefault(stream, {}), 0
-        for line in audit.json(name):
-            index, append, at = integers(line, "index", "append", "recorded_at_us", least=-1)
-            where, data = f"{stream} index {index}, {line['topic']}", base64.b64decode(line["data"], validate=True)
-            event = event_of(data, where)
-            audit.hold("event", where, ["append", "data", "index", "recorded_at_us", "stream", "topic"], sorted(line))
-            audit.hold("topic", where, [f"{event['kind']}/{event['v']}", stream], [line["topic"], line["stream"]])
-            if index < following or stream not in absent:
-                audit.hold("gap", where, following, index)
-            following, place = index + 1, {"index": index, "append": append, "at": at, "leaf": -1, "due": [-1, at]}
-            rows[index + 1] = {**place, "data": data, "event": event, "kind": event["kind"], "where": where}
-    audit.hold("streams", "pack.json: the round's own stream, with events", True, bool(audit.rows.get(f"round/{audit.about['round_id']}")))
-    opened = audit.round()[0][0]["event"]
-    missing = ({f"account/{opened['account_ref']}", f"epoch/{opened['epoch']}"} - {*absent} | {"ledger"}) - {*streams}
-    audit.hold("streams", "pack.json: streams that are not there, and absent does not say why", [], sorted(missing))
-    audit.unchecked += [plain(f"events: what is not in the pack of {stream}, cut as absent says") for stream in {*streams} & {*absent}]
-    return f"{sum(map(len, audit.rows.values()))} of {len(audit.rows)} streams"
-
-
-def check_leaves(audit: Audit) -> str:
-    leaves, size, root, newest = audit.json("leaves.json"), audit.about["tree_size"], unhex(audit.about["root"]), -1
-    next_of: dict[str, tuple[int, int]] = {}  # stream: version and number of the append that follows; (0, 0): its leaves are not in order
-    for leaf in sorted(leaves, key=lambda leaf: leaf["leaf_index"]):
-        first, last, place, at = integers(leaf, "version_first", "version_last", "leaf_index", "recorded_at_us")
-        stream, where = leaf["stream"], f"leaf {place}, {leaf['stream']} versions {first} to {last}"
-        rows, (version, append) = audit.rows.get(stream, {}), next_of.get(stream, (1, 0))
-        if stream in audit.about["absent"] and first in rows and first > version > 0:
-            version, append = first, rows[first]["append"]
-        span = range(first, min(last, first + len(rows)) + 1) if first == version else []
-        here = [rows[each] for each in span if each in rows]
-        if not 0 < len(here) == last - first + 1 or not newest < place < size:
-            audit.hold("leaf", f"{where}: whole, in order and in the tree once, as those before it", True, version == 0)
-            next_of[stream] = 0, 0
-            continue
-        next_of[stream], newest = (last + 1, append + 1), place
-        for row in here:
-            row.update(leaf=place, due=[append, at])
-        data = b"leaf/1" + lp(stream) + struct.pack(">3Q", first, last, at) + append_digest(here)
-        audit.hold("leaf-hash", where, sha(b"\x00" + data).hex(), leaf["leaf_hash"])
-        if leaf["path"] and root_from(unhex(leaf["leaf_hash"]), place, size, [unhex(each) for each in leaf["path"]]) != root:
-            audit.hold("audit-path", where, f"a path to root {root.hex()} over {size} leaves", "another root")
-    for row in (every := [row for rows in audit.rows.values() for row in rows.values()]):
-        audit.hold("append", f"{row['where']}: append, recorded_at_us", row["due"], [row["append"], row["at"]])
-    bare, pathless = sum(row["leaf"] < 0 for row in every), sum(size > 1 and not leaf["path"] for leaf in leaves)
-    audit.hold("leaf", "leaves.json: events without a leaf, leaves without a path to the root", [0, 0], [bare, pathless])
-    return f"{len(leaves)} over the events, {len(leaves) - pathless} with a path to the root"
-
-
 def keys_of(text: str) -> set[tuple[str, bytes, bytes]]:
     """Name, key id and public key of each C2SP verifier key; ValueError for a damaged one."""
     found: set[tuple[str, bytes, bytes]] = set()
     for line in text.split():
         name, key_id, encoded = line.split("+", 2)
-        key = base64.b64decode(encoded, validate=True)
+        key = unbase64(encoded)
         own = sha(name.encode() + b"\n" + key)[:4]
         if len(key) != 33 or key[0] != 1 or own.hex() != key_id or len(found) == KEYS_MAX:
             raise ValueError(f"verifier key {plain(line)} is damaged, of another kind than Ed25519, or one too many")
@@ -396,168 +593,17 @@ def keys_of(text: str) -> set[tuple[str, bytes, bytes]]:
     return found
 
 
-def check_checkpoints(audit: Audit) -> str:
-    own, ledger = keys_of(audit.body("data/keys/log.vkey").decode()), [row["event"] for row in audit.rows["ledger"].values()]
-    named = {event[field] for event in ledger for field in ("log_public_key", "new_public_key") if field in event}
-    audit.hold("log-key", "data/keys/log.vkey: the keys that the ledger names", sorted(named), sorted(key.hex() for _, _, key in own))
-    keys = own if audit.vkey is None else keys_of(audit.vkey)
-    audit.hold("log-key", "data/keys/log.vkey: has the key given with --vkey", True, bool(own & keys))
-    audit.unchecked += [] if audit.vkey else ["log key: no --vkey given; whoever holds the record could sign it anew with another"]
-    names = sorted(name for name in audit.members if name.startswith("data/checkpoints/"))
-    paths = {each["size"]: [unhex(hash_) for hash_ in each["path"]] for each in audit.json("consistency.json")}
-    audit.hold("consistency", "consistency.json", sorted(int(name[17:-11]) for name in names), sorted(paths))
-    if not 0 < len(names) <= CHECKPOINTS_MAX:
-        raise NotRunError(f"{len(names)} in the pack, want 1 to {CHECKPOINTS_MAX}: only the builder says that the root is the log's")
-    origin, size, root = f"slot-ledger/{ledger[0]['ledger_id']}", audit.about["tree_size"], unhex(audit.about["root"])
-    for name in names:
-        body, _, lines = audit.members[name].decode().rpartition("\n\n")
-        audit.hold("checkpoint-form", f"{name}: origin, size", [origin, name[17:-11]], body.split("\n")[:2])
-        place, known = int(name[17:-11]), base64.b64decode(body.split("\n")[2], validate=True)
-        marks = [line.split(" ")[2] for line in lines.split("\n") if line.startswith(f"— {origin} ")][:4]
-        pairs = [(key, base64.b64decode(mark, validate=True)) for key in keys for mark in marks if key[0] == origin]
-        is_signed = any(is_signature(key, sig[4:], f"{body}\n".encode()) for (_, mark, key), sig in pairs if mark == sig[:4])
-        audit.hold("checkpoint-signature", f"{name}: signed by the log's key", True, is_signed)
-        reached = roots_from(place, size, known, paths.get(place, [])) if 0 < place <= size else None
-        audit.hold("consistency", f"{name}: the root grew from it", True, reached == (known, root))
-    return f"{len(names)}, signed by {'the key given' if audit.vkey else 'keys that the pack itself brings'}; the root grew from each"
-
-
-def check_round(audit: Audit) -> str:
-    rows, end = audit.round()
-    kinds = [row["kind"] for row in rows]
-    counts = [kinds.count("round_opened"), sum(kind in ENDS for kind in kinds)]
-    audit.hold("order", "the round: first event, openings, ends", ["round_opened", 1, int(end is not None)], [kinds[0], *counts])
-    audit.hold("is-over", "pack.json is_over", end is not None, audit.about["is_over"])
-    if end is None:
-        return f"{len(rows)} events; it is in play, so it has no digests yet"
-    earlier, event = rows[: rows.index(end)], end["event"]
-    audit.hold("order", "the round: what may not stand behind its end", [], sorted({*kinds[len(earlier) + 1 :]} - BEHIND_END))
-    audit.hold("round-digest", end["where"], append_digest(earlier).hex(), event["round_digest"])
-    game = append_digest([row for row in earlier if row["kind"] in GAME_KINDS]).hex()
-    audit.hold("outcome-digest", end["where"], game, event["outcome_digest"] if end["kind"] == "round_settled" else game)
-    return f"{len(rows)} events in order, digests"
-
-
-def check_money_and_presentation(audit: Audit) -> str:
-    rows, _ = audit.round()
-    (bet,) = integers(rows[0]["event"], "bet_minor")
-    total = base = wins = prizes = cut = 0
-    spin, is_spinning, balance = -1, False, -1
-    spins: dict[int, list[int]] = {}  # index of a spin_ended: its award, the total up to there
-    sent: dict[int, int] = {}  # index of a presentation_sent: the total that it told
-    for event, kind, index, where in ((row["event"], row["kind"], row["index"], row["where"]) for row in rows):
-        if kind in ("win", "prize", "cap_hit", "spin_ended", *ENDS):
-            audit.hold("spin-order", f"{where}: in a spin", kind not in ENDS, is_spinning)
-        if kind == "spin_started":
-            audit.hold("spin-order", f"{where}: spin, in one that has not ended", [spin + 1, False], [event["spin_index"], is_spinning])
-            spin, is_spinning, wins, prizes, cut = event["spin_index"], True, 0, 0, 0
-        elif kind in ("win", "prize"):
-            pay, multiplier, minor = integers(event, "pay_x100", "multiplier", f"{kind}_minor")
-            ways = max(1, *integers(event, "ways", least=-1)) if kind == "win" else 1
-            audit.hold(f"{kind}-law", f"{where}: {kind}_minor x 100", pay * ways * multiplier * bet, minor * 100)
-            wins, prizes = (wins + minor, prizes) if kind == "win" else (wins, prizes + minor)
-        elif kind == "cap_hit":
-            uncapped, awarded = integers(event, "uncapped_minor", "awarded_minor")
-            cut += uncapped - awarded
-        elif kind == "spin_ended":
-            factor, *got = integers(event, "spin_multiplier", "cut_minor", "award_minor", "total_minor")
-            total, base, is_spinning = total + got[1], base + (got[1] if spin == 0 else 0), False
-            audit.hold("adding-up", f"{where}: cut, award, total", [cut, wins * factor + prizes - cut, total], got)
-            spins[index] = [got[1], total]
-        elif kind in ("round_interrupted", "round_voided"):
-            audit.hold("total", f"{where}: won_minor", total, event["won_minor"])
-        elif kind == "round_settled":
-            got = integers(event, "total_win_minor", "base_win_minor", "feature_win_minor")
-            audit.hold("total", f"{where}: total, base, features", [total, base, total - base], got)
-        elif kind == "presentation_sent":
-            through, shown, *got = integers(event, "through_index", "balance_minor", "spin_win_minor", "total_win_minor", least=-1)
-            sent[index] = got[1]
-            audit.hold("presentation", f"{where}: spin's win, total up to index {through}", spins.get(through, "no spin_ended there"), got)
-            audit.hold("presentation", f"{where}: balance", balance if shown != -1 != balance else shown, shown)
-        elif kind == "presentation_acked":
-            of, shown = integers(event, "sent_index", "total_win_minor", least=-1)
-            want = sent.get(of, "no presentation_sent there")
-            audit.hold("presentation", f"{where}: total of index {of}", want, want if shown == -1 and of in sent else shown)
-        if kind in ENDS or kind == "correction_recorded":  # behind a correction the balance may be another
-            balance = event["balance_after_minor"] if kind in ENDS else -1
-    audit.unchecked += [] if sent else ["presentation: the record holds nothing of what the player was shown"]
-    return f"{spin + 1} spins, each win, prize and award by its law, {total} minor units in all; {len(sent)} records of what was shown"
-
-
-def check_balance(audit: Audit) -> str:
-    rows, end = audit.round()
-    opened, start = rows[0], rows[0]["event"]
-    if end is None or f"account/{start['account_ref']}" not in audit.rows:
-        raise NotRunError("the round is in play" if end is None else "the account's stream is not in the pack")
-    before, cost, bonus = integers(start, "balance_before_minor", "cost_minor", "bonus_minor")
-    won, after = integers(end["event"], "total_win_minor" if end["kind"] == "round_settled" else "refund_minor", "balance_after_minor")
-    moving = [row for each in audit.rows.values() for row in each.values() if row["kind"] in ENDS | {"round_opened", "funds_moved"}]
-    between = [row["where"] for row in moving if opened["leaf"] < row["leaf"] < end["leaf"]]
-    if between or min(opened["leaf"], end["leaf"]) < 0:
-        raise NotRunError(f"between its opening and its end lies {between[0]}" if between else "no leaves tell the order of events")
-    want = before - cost + bonus + won
-    if want != after and any(row["kind"] == "round_interrupted" for row in rows):
-        raise NotRunError("it was interrupted, and rounds that are not in the pack may have moved money in between")
-    audit.hold("balance", f"{end['where']}: balance_after_minor", want, after)
-    return f"{before} - {cost} + {bonus} + {won} = {want}"
-
-
-def check_key_and_draws(audit: Audit) -> str:
-    rows, end = audit.round()
-    opened = rows[0]["event"]
-    if end is None:
-        raise NotRunError("the round is in play: its key is not shown")
-    epoch = [row["event"] for row in audit.rows.get(f"epoch/{opened['epoch']}", {}).values()]
-    seeds = [unhex(event["server_seed"]) for event in epoch if event["kind"] == "seed_revealed"]
-    commitments = [event["seed_commitment"] for event in epoch if event["kind"] == "epoch_committed"]
-    for got in [*commitments, *(sha(seed).hex() for seed in seeds)]:
-        audit.hold("seed-commitment", "round_opened, epoch_committed, seed_revealed", opened["seed_commitment"], got)
-    key = unhex(audit.json("round-key.json")["round_key"])
-    audit.hold("round-key-commitment", "round_opened", sha(b"round-key-commitment/1" + key).hex(), opened["round_key_commitment"])
-    message = b"round-key/1" + lp(opened["game"]) + lp(opened["client_seed"]) + struct.pack(">Q", opened["nonce"])
-    for seed in seeds:
-        audit.hold("round-key", "round-key.json", hmac.new(seed, message, "sha256").hexdigest(), key.hex())
-    audit.unchecked += [] if seeds else ["key: whether it is the seed's, for the epoch's seed is not revealed in the pack"]
-    draws, stream, taken = audit.json("draws.jsonl"), words_of(key), 0
-    for place, draw in enumerate(draws):
-        (n,), words = integers(draw, "n", least=1), [next(stream)]
-        if n >= 2**31:
-            raise ValueError(f"draw {place}: want n below 2^31, got {n}")
-        while words[-1] * n % 2**32 < 2**32 % n:
-            words.append(next(stream))
-        got = [draw["number"], draw["first_word"], draw["words"], draw["result"]]
-        audit.hold("draw", f"draw {place}: number, first word, words, result", [place, taken, words, words[-1] * n >> 32], got)
-        taken += len(words)
-    return f"the round's by its commitment{', by the revealed seed' if seeds else ''}; {len(draws)} draws from {taken} words of it"
-
-
-def check_verdict(audit: Audit) -> str:
-    found, about = audit.json("verdict.json"), audit.about
-    want = ["verify/1", about["round_id"], about["verdict"]]
-    audit.hold("verdict", "verdict.json schema, round_id, verdict", want, [found["schema"], found["round_id"], found["verdict"]])
-    reasons = [check["name"] for check in found["checks"] if check["result"] == "fail"]
-    reasons += [each["code"] for each in found["findings"] if each["severity"] not in ("warning", "completeness")]
-    reasons += sorted(audit.failed & {"events", "leaves", "round", "money and presentation", "balance", "key and draws"})
-    reasons += [f"is_over {about['is_over']}"] if about["is_over"] == (about["verdict"] == "incomplete_open") else []
-    if about["verdict"] in CLEAN and reasons:
-        audit.hold("contradicted", "verdict.json", f"nothing against {about['verdict']}", ", ".join(map(plain, reasons)))
-    opened = audit.round()[0][0]["event"]
-    for name in ("profile", "texts"):
-        if opened[f"{name}_hash"] and f"data/{name}.json" in audit.members:
-            audit.hold(name, f"{name}.json", opened[f"{name}_hash"], sha(audit.body(f"data/{name}.json")[:-1]).hex())
-        else:
-            audit.unchecked.append(f"{name}: the round names none by hash, or {name}.json is not in the pack")
-    return f"{about['verdict']}, with {len(found['findings'])} findings of its own; profile and texts by their hashes"
-
-
 def audit_of(data: bytes, vkey: str | None = None, key: str | None = None) -> Audit:
     """Make all checks, of a pack whose pack.json cannot be read the first two; ValueError for what is no zip of the form."""
     audit = Audit(*members_of(data), vkey, key)
-    checks = [check_bag, check_about, check_files, check_signature, check_events, check_leaves, check_checkpoints, check_round]
-    for check in [*checks, check_money_and_presentation, check_balance, check_key_and_draws, check_verdict]:
-        if audit.about or check in checks[:2]:
-            audit.run(check.__name__[6:].replace("_", " "), check)
-    audit.unchecked += CANNOT if len(audit.findings) < FINDINGS_MAX else [f"all: {FINDINGS_MAX} findings are kept, no more", *CANNOT]
+    for name in [name for name in vars(Audit) if name.startswith("check_")]:
+        if audit.about or name in ("check_json_and_bag", "check_about"):
+            audit.run(name[6:].replace("_", " "), getattr(audit, name))
+    for code, count in audit.counts.items():
+        if count > ALIKE_MAX:
+            more = {"where": f"and {count - ALIKE_MAX} more of this kind", "want": "none", "got": f"{count} in all"}
+            audit.findings.append({"code": code, **more})
+    audit.unchecked += CANNOT
     return audit
 
 
@@ -587,12 +633,13 @@ def main() -> int:
     document = {"schema": "pack-verify/1", "round_id": round_id, "verdict": verdict, "checked": audit.checked}
     document.update(unchecked=audit.unchecked, findings=audit.findings)
     head = f"{count} FINDING{'S' if count > 1 else ''}" if count else "NOTHING FOUND"
+    is_clean = verdict in CLEAN
     lines = [f"{head}  pack of round {round_id or 'unknown'}, {plain(verdict) or 'no verdict'}"]
-    lines += [] if verdict in CLEAN else [f"the pack says of its round: {plain(verdict) or 'nothing'}"]
+    lines += [] if is_clean and not count else [f"the pack says of its round: {plain(verdict) or 'nothing'}"]
     lines += [f"  {each['code']}  {each['where']}: want {each['want']}, got {each['got']}" for each in audit.findings]
     lines += ["checked", *(f"  {each}" for each in audit.checked), "not checked", *(f"  {each}" for each in audit.unchecked)]
     sys.stdout.buffer.write((json.dumps(document) if asked.json else "\n".join(lines)).encode() + b"\n")
-    return 0 if not audit.findings and verdict in CLEAN else 3
+    return 0 if is_clean and not count else 3
 
 
 if __name__ == "__main__":

@@ -84,35 +84,14 @@ def test_right_packs_sealed_by_the_same_hand_are_right(
     assert (seen.status, seen.findings) == (0, []), seen.text
 
 
-_CUT = "the stream is read no further, and each line before that is a finding"
-# What a checker ought to find and does not yet, or finds too often: the mark is taken away once it does.
-NOT_SEEN = {
-    PROGRAM: {},
-    FILE: {
-        "balance_between_rounds": "balances of the account's streams are not held together",
-        "draw_skipped": "a finding for each draw behind the one that is left out",
-        "leaf_missing": "a finding for each line that the missing leaf covers",
-        "root_of_another_tree": "a finding for each leaf, where one root is wrong",
-        "event_missing_in_the_middle": "a finding for each line of the append",
-        "event_not_canonical": _CUT,
-        "event_with_a_null": _CUT,
-        "event_with_a_fraction": _CUT,
-        "event_with_a_large_number": _CUT,
-    },
-}
+CASES = [
+    pytest.param(name, checker, id=f"{name}-{checker}")
+    for name, way in WRONGS.items()
+    for checker in ((PROGRAM, FILE) if way.is_seen_by_all else (PROGRAM,))
+]
 
 
-def _cases() -> list[object]:
-    found = []
-    for name, way in WRONGS.items():
-        for checker in (PROGRAM, FILE) if way.is_seen_by_all else (PROGRAM,):
-            why = NOT_SEEN[checker].get(name)
-            marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
-            found.append(pytest.param(name, checker, marks=marks, id=f"{name}-{checker}"))
-    return found
-
-
-@pytest.mark.parametrize("name, checker", _cases(), indirect=["checker"])
+@pytest.mark.parametrize("name, checker", CASES, indirect=["checker"])
 def test_one_wrong_thing_is_found(name: str, checker: Checker, packs: RightPacks) -> None:
     """Each wrong pack ends with findings, one of them on what is wrong, and none is a failure of the checker's own."""
     data = make_wrong(name, packs)
