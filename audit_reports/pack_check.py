@@ -214,9 +214,10 @@ class _Checking:
         self.checked.append(f"record: {sum(len(record.appends) for record in records.values())} appends lead to the root")
 
     def _check_balance(self, index: Index, opened: RoundOpened, records: Mapping[str, RoundRecord]) -> None:
-        for stream, of in ((stream, event) for stream in records for _, event in events_of(records[stream])):
-            if isinstance(of, RoundOpened) and of.account_ref != opened.account_ref:
-                self._find("account", f"account of {stream}", opened.account_ref, of.account_ref)
+        for stream, record in records.items():
+            others = {event.account_ref for _, event in events_of(record) if isinstance(event, RoundOpened)} - {opened.account_ref}
+            if others:
+                self._find("account", f"account of {stream}", opened.account_ref, ", ".join(sorted(others)))
         found = check_balance(index, records, opened.account_ref)
         if found is None:
             self.unchecked.append("balance: not all that moved it is in the pack")

@@ -172,7 +172,7 @@ PARTS: list[tuple[str, Change]] = [
     ("draw", lambda parts: next(draw for draw in parts["draws.jsonl"] if len(draw["words"]) > 1).update(n=3)),
     ("draw", lambda parts: parts["draws.jsonl"].pop(3)),
     ("malformed", put("draws.jsonl", 3, "n", to=0)),
-    ("malformed", put("draws.jsonl", 3, "n", to=2**31)),
+    ("draw", put("draws.jsonl", 3, "n", to=2**31)),
     ("profile", add("profile.json", {"name": "e"})),
     ("texts", add("texts.json", {"help": "1" * 64})),
     ("texts", add(f"texts/{maker.sha(b'a text').hex()}.txt", b"a text")),
@@ -332,7 +332,7 @@ def test_a_voided_round_and_an_interrupted_one_are_held_by_their_balance() -> No
 def test_the_vectors_of_the_specifications() -> None:
     """The vectors of record/1 and rng/1: append digest, leaf, root, key stream and its words."""
     rows = [{"data": text} for text in (b'{"kind":"spin_started","spin_index":0,"v":1}', b'{"cells":[1,2,3],"kind":"drop","v":1}')]
-    digest = verify_pack.append_digest(rows)
+    digest = verify_pack.digest_of(rows)
     assert digest.hex() == "e92afd9a2e0b70df8dd2a8aa313288c8ddfd3807a7eca432dd5daea0d129bc13"
     leaf = verify_pack.sha(b"\x00leaf/1" + verify_pack.lp("round/r-1") + struct.pack(">3Q", 2, 3, maker.START) + digest)
     assert leaf.hex() == "fcd97785bd8181a1b402f4417eb1fca1814bfb75674d2adee3a950d93da8cd04"
