@@ -334,7 +334,7 @@ def test_the_vectors_of_the_specifications() -> None:
     rows = [{"data": text} for text in (b'{"kind":"spin_started","spin_index":0,"v":1}', b'{"cells":[1,2,3],"kind":"drop","v":1}')]
     digest = verify_pack.digest_of(rows)
     assert digest.hex() == "e92afd9a2e0b70df8dd2a8aa313288c8ddfd3807a7eca432dd5daea0d129bc13"
-    leaf = verify_pack.sha(b"\x00leaf/1" + verify_pack.lp("round/r-1") + struct.pack(">3Q", 2, 3, maker.START) + digest)
+    leaf = verify_pack.sha(b"\x00leaf/1" + verify_pack.framed(">H", b"round/r-1") + struct.pack(">3Q", 2, 3, maker.START) + digest)
     assert leaf.hex() == "fcd97785bd8181a1b402f4417eb1fca1814bfb75674d2adee3a950d93da8cd04"
     other = bytes.fromhex("8a3c0a9aa5adfd43b2c668d6b57c717a8a60a688eb986743d0f79c82f537fc9d")
     assert verify_pack.root_from(leaf, 0, 2, [other]).hex() == "a0876ff94def28c7721d44f56ee8867996a80d97f8d947b804f862ae84f57bd6"
