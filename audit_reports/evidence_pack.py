@@ -18,6 +18,7 @@ from audit_reports.round_report import RoundReport, report_json
 from audit_reports.round_source import RoundNotShownError, read_report
 from audit_reports.statement import signed_statement
 from audit_reports.verdict_view import verdict_json
+from engines.canonical import INTEGER_MAX
 from ledger.keys import public_key_bytes
 from ledger.rounds import RoundLedger
 from replay.anchors import Anchors
@@ -146,7 +147,8 @@ def _moment(ledger: RoundLedger, gathered: Gathered, terms: PackTerms) -> tuple[
         return terms.as_of_us, "given"
     sizes = [given.signed.checkpoint.tree_size for given in terms.anchors.checkpoints]
     size = max((size for size in sizes if 0 < size <= gathered.tree.size), default=0)
-    return ledger.store.recorded_at(size or gathered.tree.size), "checkpoint" if size else "leaf"
+    recorded_at_us = ledger.store.recorded_at(size or gathered.tree.size)
+    return min(max(recorded_at_us, 0), INTEGER_MAX), "checkpoint" if size else "leaf"  # a leaf may have been altered
 
 
 def _as_in_pack(anchors: Anchors) -> Anchors:

@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, read_zip
 from audit_reports.draw_log import draw_log
 from audit_reports.pack_parts import CONSISTENCIES, DRAW, INDEX, ROUND_KEY, VERDICT, Index, MalformedError, Parts, Said
@@ -18,7 +20,7 @@ from audit_reports.pack_record import check_balance, check_log_keys, check_strea
 from audit_reports.statement import SUBJECTS, read_statement
 from engines.game import EventBytes
 from engines.registry import game_of_rules, installed_rules_path
-from engines.rng import round_key, round_key_commitment, seed_commitment
+from engines.rng import RandomStreamError, round_key, round_key_commitment, seed_commitment
 from engines.rules import GameRules, RulesFileError, load_rules
 from ledger.checkpoint import parse_checkpoint, verify_note
 from ledger.codec import is_game_topic
@@ -319,7 +321,11 @@ class _Checking:
             self.unchecked.append(f"rerun: {error}")
             return
         game, terms = game_of_rules(rules), (opened.mode, opened.bet_minor, rounds.terms.state_in, rounds.terms.choices)
-        outcome = game.play(key, *terms)
+        try:
+            outcome = game.play(key, *terms)
+        except (RandomStreamError, ValidationError) as error:  # an altered bet or choice
+            self._find("rerun", "rerun by the terms of the opening", "an outcome", type(error).__name__)
+            return
         recorded = [(row.version - 1, EventBytes(row.topic, row.data)) for row in own.events if is_game_topic(row.topic)]
         if rounds.settled is None:
             outcome = outcome._replace(events=outcome.events[: len(recorded)])

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from engines.canonical import CanonicalFormError, canonical_json
 from ledger.checkpoints import log_keys
 from ledger.codec import parse_event
-from ledger.errors import LedgerError, TreeBroken
+from ledger.errors import LedgerError, TopicMismatch, TreeBroken
 from ledger.history import round_row
-from ledger.lifecycle_events import BonusMoved, FundsMoved, RoundOpened
+from ledger.lifecycle_events import BonusMoved, FundsMoved
 from ledger.merkle import audit_path, consistency_path
 from ledger.rounds import RoundLedger
 from ledger.store import ACCOUNT_STREAM, EPOCH_STREAM, LEDGER_STREAM, ROUND_STREAM, LeafRow, RoundRecord, Tree
@@ -47,16 +47,27 @@ def gather(ledger: RoundLedger, round_id: str) -> Gathered:
         tree = ledger.store.tree()
     except TreeBroken:
         tree = Tree(ledger.store.tree_size(), b"")
-    opened = ledger.opening(round_id)
-    rounds, is_cut = _rounds_around(ledger, opened, round_id)
-    wanted = {"streams/round.jsonl": ROUND_STREAM + round_id, _ACCOUNT_FILE: ACCOUNT_STREAM + opened.account_ref}
-    wanted |= {"streams/epoch.jsonl": f"{EPOCH_STREAM}{opened.epoch}", "streams/ledger.jsonl": LEDGER_STREAM}
+    account_ref, epoch = _named(ledger, round_id)
+    rounds, is_cut = _rounds_around(ledger, account_ref, round_id)
+    wanted = {"streams/round.jsonl": ROUND_STREAM + round_id, "streams/ledger.jsonl": LEDGER_STREAM}
+    wanted |= {_ACCOUNT_FILE: ACCOUNT_STREAM + account_ref} if account_ref else {}
+    wanted |= {"streams/epoch.jsonl": f"{EPOCH_STREAM}{epoch}"} if epoch is not None else {}
     wanted |= {file: ROUND_STREAM + each for file, each in rounds.items()}
     records = {}
     for file, stream in wanted.items():
         (record,) = ledger.store.records_of([stream])
         records[file] = _cut(record, tree.size)
     return Gathered(ledger, tree, records, is_cut)
+
+
+def _named(ledger: RoundLedger, round_id: str) -> tuple[str, int | None]:
+    """Return account and epoch of a round; where its opening cannot be read the account of its row and none. Raises RoundUnknown."""
+    try:
+        opened = ledger.opening(round_id)
+    except (CanonicalFormError, TopicMismatch):
+        row = ledger.store.round(round_id)
+        return (row.account_ref if row is not None else ""), None
+    return opened.account_ref, opened.epoch
 
 
 def _cut(record: RoundRecord, size: int) -> RoundRecord:
@@ -68,12 +79,12 @@ def _cut(record: RoundRecord, size: int) -> RoundRecord:
     return record._replace(appends=appends, events=tuple(event for event in record.events if event.version < min(later)))
 
 
-def _rounds_around(ledger: RoundLedger, opened: RoundOpened, round_id: str) -> tuple[dict[str, str], bool]:
+def _rounds_around(ledger: RoundLedger, account_ref: str, round_id: str) -> tuple[dict[str, str], bool]:
     """Return the rounds of the account opened before and after a round, and others of which something was recorded between, by file.
 
     Whether there are more of these than a pack holds.
     """
-    streams = [ROUND_STREAM + each for each in ledger.store.rounds_of(opened.account_ref)]
+    streams = [ROUND_STREAM + each for each in ledger.store.rounds_of(account_ref)]
     records = [record for record in ledger.store.records_of(streams, topics=("round_opened/1",)) if record.appends]
     records.sort(key=lambda record: record.appends[0].leaf_index)
     place = next((number for number, record in enumerate(records) if record.round_id == round_id), None)
@@ -104,8 +115,9 @@ def _covering(record: RoundRecord, version: int) -> tuple[int, LeafRow | None]:
 def _kept(records: Mapping[str, RoundRecord], absent: dict[str, str]) -> dict[str, Collection[int]]:
     """Return the leaves of each stream that go into the pack: all, but of a long account its opening and what moved money meanwhile."""
     kept: dict[str, Collection[int]] = {file: [append.leaf_index for append in record.appends] for file, record in records.items()}
-    account, leaves = records[_ACCOUNT_FILE], [leaf for file in kept if file != _ACCOUNT_FILE and "round" in file for leaf in kept[file]]
-    if len(account.appends) > ACCOUNT_APPENDS_MAX and leaves:
+    account = records.get(_ACCOUNT_FILE)
+    leaves = [leaf for file in kept if file.startswith("streams/round") for leaf in kept[file]]
+    if account is not None and len(account.appends) > ACCOUNT_APPENDS_MAX and leaves:
         near = {append.leaf_index for append in account.appends if min(leaves) <= append.leaf_index <= max(leaves)}
         kept[_ACCOUNT_FILE] = near | {account.appends[0].leaf_index}
         said = f"cut: of its {len(account.appends)} appends the first and those from leaf {min(leaves)} to {max(leaves)}"
@@ -171,7 +183,7 @@ def history_of(gathered: Gathered) -> dict[str, Any]:
 
 
 def _movements(records: Mapping[str, RoundRecord], leaves: Sequence[int]) -> Iterator[dict[str, Any]]:
-    account = records[_ACCOUNT_FILE]
+    account = records.get(_ACCOUNT_FILE, RoundRecord("", (), ()))
     for row in account.events:
         _, leaf = _covering(account, row.version)
         if leaf is None or not min(leaves) <= leaf.leaf_index <= max(leaves):

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from engines.canonical import CanonicalFormError
 from engines.game import Draw, EventBytes, Game
 from engines.registry import game_of_rules
@@ -34,8 +36,9 @@ from replay.verdict import CHECK_NAMES, Check, CheckName, Finding, VerdictName
 from replay.weighing import weigh
 from replay.whatif import Alternative, alternatives
 
-__all__ = ["ANOTHER_KEY", "Verification", "Verifier"]
+__all__ = ["ANOTHER_KEY", "IMPOSSIBLE_BET", "Verification", "Verifier"]
 
+IMPOSSIBLE_BET = "a bet of {} minor units leads to amounts that no record holds"
 ANOTHER_KEY = "the key at hand is not the one committed to, and leads to another outcome: that says nothing about this one"
 
 
@@ -251,6 +254,8 @@ class Verifier:
             outcome = game.play(key, opened.mode, opened.bet_minor, terms.state_in, terms.choices)
         except RandomStreamError as error:
             return Check("replay", "fail", str(error)), rounds.findings, game.fingerprint
+        except ValidationError:  # an altered bet: below 0, or too large
+            return Check("replay", "fail", IMPOSSIBLE_BET.format(opened.bet_minor)), rounds.findings, ""
         recorded = [(row.version - 1, EventBytes(row.topic, row.data)) for row in record.events if is_game_topic(row.topic)]
         if settled is None:
             # What the open round has yet to show stays unsaid: it would disclose its outcome.
