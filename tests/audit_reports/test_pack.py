@@ -5,6 +5,8 @@ import os
 import random
 import re
 import shlex
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from audit_reports.bag import MANIFEST, TAG_MANIFEST, PackUnreadableError, manifest, read_zip, zip_bytes
 from audit_reports.commands.pack import CASE_FIELDS
+from audit_reports.evidence_pack import VERIFIER
 from audit_reports.pack_check import check_pack
 from tests.command_line import run
 from tests.conftest import ROOT
@@ -206,5 +209,9 @@ def test_the_commands_of_the_page_do_what_it_says(capfd: Capture, ledger: Path, 
             with zipfile.ZipFile("dispute.zip") as pack:
                 (name,) = [each for each in pack.namelist() if each.endswith("/data/keys/pack.pub")]
                 Path("pack.pub").write_bytes(pack.read(name))
+    (alone,) = re.findall(r"^    (python .*)$", PAGE.read_text(), re.MULTILINE)
+    Path("verify_pack.py").write_bytes(VERIFIER.read_bytes())
+    checked = subprocess.run([sys.executable, *shlex.split(alone)[1:]], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout[:13]) == (0, "NOTHING FOUND"), checked.stderr
     assert "builder: signed by the key that you hold" in done.out
     assert "checkpoints: 1, signed by the key that you hold" in done.out
