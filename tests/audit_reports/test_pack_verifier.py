@@ -172,7 +172,7 @@ PARTS: list[tuple[str, Change]] = [
     ("draw", lambda parts: next(draw for draw in parts["draws.jsonl"] if len(draw["words"]) > 1).update(n=3)),
     ("draw", lambda parts: parts["draws.jsonl"].pop(3)),
     ("malformed", put("draws.jsonl", 3, "n", to=0)),
-    ("draw", put("draws.jsonl", 3, "n", to=2**31)),
+    ("malformed", put("draws.jsonl", 3, "n", to=2**31)),
     ("profile", add("profile.json", {"name": "e"})),
     ("texts", add("texts.json", {"help": "1" * 64})),
     ("texts", add(f"texts/{maker.sha(b'a text').hex()}.txt", b"a text")),
