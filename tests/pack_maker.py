@@ -27,6 +27,7 @@ TEXT = b"How to play."
 TEXTS = {"help": hashlib.sha256(TEXT).hexdigest()}
 Parts = dict[str, Any]
 Streams = dict[str, list[dict[str, Any]]]
+Appends = list[tuple[str, list[dict[str, Any]]]]
 
 
 def public(key: Ed25519PrivateKey) -> bytes:
@@ -155,30 +156,39 @@ def checkpoint(size: int, root: bytes, key: Ed25519PrivateKey = LOG_KEY) -> byte
     return text + f"\n— {name} {sign}\n".encode()
 
 
+def appends_of(found: Streams) -> Appends:
+    """The appends in the order of their leaves: one for each stream, two for a round, its opening and the rest."""
+    cuts = {stream: [0, 1, len(events)] if stream.startswith("round/") else [0, len(events)] for stream, events in found.items()}
+    return [(stream, found[stream][first:last]) for stream in found for first, last in pairwise(cuts[stream])]
+
+
 def parts_of(
     mend: Callable[[list[dict[str, Any]]], object] = list,
     end: dict[str, Any] | None = {},  # noqa: B006
     behind: list[dict[str, Any]] | None = None,
+    around: Callable[[Appends], Appends] = list,
 ) -> Parts:
-    """Everything in `data/` as values, before it is written: wrong packs are made by changing these."""
+    """Everything in `data/` as values, before it is written: wrong packs are made by changing these. `around` puts appends of other
+    streams between those of the round."""
     parts: Parts = {}
     leaves: list[bytes] = []
     rows: list[dict[str, Any]] = []
-    files = {}
-    for stream, events in streams(mend, end, told() if behind is None else behind).items():
-        cuts, lines = ([0, 1, len(events)] if stream.startswith("round/") else [0, len(events)]), []
-        for number, (first, last) in enumerate(pairwise(cuts)):
-            data, at = [canonical(event) for event in events[first:last]], START + len(leaves)
-            numbers = struct.pack(">3Q", first + 1, last, at)
-            leaf = sha(b"\x00leaf/1" + struct.pack(">H", len(stream)) + stream.encode() + numbers + append_digest(data))
-            row = {"leaf_hash": leaf.hex(), "leaf_index": len(leaves), "recorded_at_us": at, "stream": stream}
-            rows.append({**row, "version_first": first + 1, "version_last": last})
-            for index in range(first, last):
-                line = {"append": number, "data": base64.b64encode(data[index - first]).decode(), "index": index, "recorded_at_us": at}
-                lines.append({**line, "stream": stream, "topic": f"{events[index]['kind']}/1"})
-            leaves.append(leaf)
-        files[stream] = f"streams/{stream.split('/')[0]}.jsonl"
-        parts[files[stream]] = lines
+    files: dict[str, str] = {}
+    appended: dict[str, int] = {}
+    for stream, events in around(appends_of(streams(mend, end, told() if behind is None else behind))):
+        name = stream.split("/")[0] if stream not in ("round/before", "round/after", "round/other") else stream.replace("/", "-")
+        files[stream], number = f"streams/{name}.jsonl", appended.get(stream, 0)
+        lines = parts.setdefault(files[stream], [])
+        appended[stream], first = number + 1, len(lines)
+        data, at = [canonical(event) for event in events], START + len(leaves)
+        numbers = struct.pack(">3Q", first + 1, first + len(events), at)
+        leaf = sha(b"\x00leaf/1" + struct.pack(">H", len(stream)) + stream.encode() + numbers + append_digest(data))
+        row = {"leaf_hash": leaf.hex(), "leaf_index": len(leaves), "recorded_at_us": at, "stream": stream}
+        rows.append({**row, "version_first": first + 1, "version_last": first + len(events)})
+        for index, (event, text) in enumerate(zip(events, data, strict=True), first):
+            line = {"append": number, "data": base64.b64encode(text).decode(), "index": index, "recorded_at_us": at}
+            lines.append({**line, "stream": stream, "topic": f"{event['kind']}/1"})
+        leaves.append(leaf)
     leaves.extend(sha(bytes([number])) for number in range(3))
     for row in rows:
         row["path"] = [each.hex() for each in audit_path(row["leaf_index"], leaves)]

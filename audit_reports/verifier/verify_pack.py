@@ -1,7 +1,8 @@
 """Checks an evidence pack (`pack/1`, docs/pack-format.md) with Python's standard library alone, and writes nothing to disk.
 
 Exit status: 0 nothing found and the pack's own verdict is clean, 3 findings or another verdict, 2 wrong usage, 4 a file that cannot be
-read or is no zip of the form. Read `main` first, at the end; then `Audit`, then the checks, in the order of the page."""
+read or is no zip of the form. Read `main` first, at the end; then `Audit`, then the checks, in the order of the page.
+"""
 
 import argparse
 import base64
@@ -13,7 +14,7 @@ import re
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 __all__: list[str] = []
@@ -47,10 +48,8 @@ class Audit:
         self.folder, self.members, self.vkey, self.key = folder, members, vkey, key
         self.files: dict[str, Any] = {}  # in data/: values of those of JSON that are of its form, bytes of the others
         self.about: dict[str, Any] = {}  # pack.json
-        self.own, self.cut = "", {""}  # the round's stream; those that may lack events, as absent says
         self.rows: dict[str, dict[int, dict[str, Any]]] = {}  # stream, version: its event, and what its line and leaf say
         self.broken: set[str] = set()  # streams with an event that is missing or could not be read, which is a finding
-        self.root = b""  # over the leaves of the tree
         self.checked = [f"zip: {len(members)} members, byte for byte of the form"]
         self.unchecked: list[str] = []
         self.findings: list[dict[str, str]] = []
@@ -65,14 +64,6 @@ class Audit:
             self.counts[code] = self.counts.get(code, 0) + 1
             if self.counts[code] <= ALIKE_MAX:
                 self.findings.append({"code": code, "where": plain(where), "want": plain(want), "got": plain(got)})
-
-    def run(self, name: str, check: Callable[[], str]) -> None:
-        try:
-            self.checked.append(plain(f"{name}: {check()}"))
-        except (NotRunError, *WRONG) as error:
-            self.unchecked.append(plain(f"{name}: {error}"))
-            if not isinstance(error, NotRunError):
-                self.hold("malformed", name, "what docs/pack-format.md says", f"{type(error).__name__}: {error}")
 
     def read(self, name: str) -> Any:
         if name not in self.files:
@@ -97,13 +88,14 @@ class Audit:
         payload = {name: body for name, body in self.members.items() if name.startswith("data/")}
         for name, body in payload.items():
             *lines, rest = body.split(b"\n") if name.endswith((".json", ".jsonl")) else [b""]
+            values: list[Any] = []
             try:
-                values = [json_of(line, f"line {number}") for number, line in enumerate(lines, 1)]
+                values.extend(map(json_of, lines))
                 if rest or (name.endswith(".json") and len(lines) != 1):
                     raise ValueError("want a newline at its end, and no other in a .json")
                 self.files[name[5:]] = values[0] if name.endswith(".json") else values if name.endswith(".jsonl") else body
-            except ValueError as error:
-                self.hold("json", name, "canonical JSON", str(error))
+            except (ValueError, RecursionError) as error:
+                self.hold("json", f"{name} line {len(values) + 1}", "canonical JSON", str(error))
         tags = {name: body for name, body in self.members.items() if name not in payload and name != "tagmanifest-sha256.txt"}
         for manifest, over in (("manifest-sha256.txt", payload), ("tagmanifest-sha256.txt", tags)):
             want = [f"{sha(over[name]).hex()}  {name}\n" for name in sorted(over)]
@@ -119,13 +111,12 @@ class Audit:
         about, names = self.read("pack.json"), {name[5:] for name in self.members if name.startswith("data/")}
         got = [about["schema"], about["as_of_from"] in ("given", "checkpoint", "leaf")]
         self.hold("pack", "pack.json: schema, as_of_from is one of three", ["pack/1", True], got)
-        texts = [about["verdict"], *about["absent"].values(), *about["streams"].values()]
-        is_form = all(isinstance(text, str) for text in texts) and isinstance(about["is_over"], bool) and len(unhex(about["root"])) == 32
-        if not is_form or not re.fullmatch("[A-Za-z0-9._-]{1,64}", about["round_id"]):
+        types = {type(text) for text in [about["verdict"], *about["absent"].values(), *about["streams"].values()]}
+        if types != {str} or type(about["is_over"]) is not bool or not re.fullmatch("[A-Za-z0-9._-]{1,64}", about["round_id"]):
             raise ValueError("want texts in absent, streams and verdict, true or false in is_over, a round's id in round_id")
         time, size = integers(about, "as_of_us", "tree_size")
-        self.about, self.own = about, f"round/{about['round_id']}"
-        self.cut = {*about["absent"]} - {self.own, "ledger"}
+        self.own, self.root, self.about = f"round/{about['round_id']}", unhex(about["root"]), about
+        self.cut = {*about["absent"]} - {self.own, "ledger"}  # streams that may lack events
         self.hold("folder", "the folder's name", "round-" + sha(about["round_id"].encode()).hex()[:16], self.folder)
         date = datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=time)
         size_of = sum(len(self.members["data/" + each]) for each in names)
@@ -142,7 +133,7 @@ class Audit:
         return f"{len(names)} files in data/, those that must be there and no others; {size} leaves, verdict {about['verdict']}"
 
     def check_signature(self) -> str:
-        envelope, pack_pub = json_of(self.members["signature.json"][:-1], "signature.json"), self.read("keys/pack.pub").decode()
+        envelope, pack_pub = json_of(self.members["signature.json"][:-1]), self.read("keys/pack.pub").decode()
         key, kind, payload = unhex(pack_pub[:-1]), "application/vnd.in-toto+json", unbase64(envelope["payload"])
         text, message = envelope["signatures"][0]["sig"], b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
         want = {"payload": envelope["payload"], "payloadType": kind, "signatures": [{"keyid": sha(key).hex(), "sig": text}]}
@@ -151,7 +142,7 @@ class Audit:
         said = {"prepared_for": "assessment", **{name: self.about[name] for name in ("as_of_us", "round_id", "verdict")}}
         subject = [{"digest": {"sha256": sha(self.members.get(name, b"")).hex()}, "name": name} for name in TAGS[:3]]
         want = {"_type": "https://in-toto.io/Statement/v1", "predicateType": "urn:slot-audit:round-pack:1", "predicate": said}
-        self.hold("statement", "the signed statement", {**want, "subject": subject}, json_of(payload, "the signed statement"))
+        self.hold("statement", "the signed statement", {**want, "subject": subject}, json_of(payload))
         self.hold("pack-key", "data/keys/pack.pub, against --key", [f"{key.hex()}\n", self.key or key.hex()], [pack_pub, key.hex()])
         self.unchecked += [] if self.key else ["pack key: no --key given; anyone can sign a pack with a key of his own"]
         return f"by key {key.hex()}, over the statement and so over the bag"
@@ -192,7 +183,8 @@ class Audit:
                 self.broken.add(stream)
 
     def check_leaves(self) -> str:
-        leaves, size, self.root, newest = self.read("leaves.json"), self.about["tree_size"], unhex(self.about["root"]), -1
+        leaves, size, newest = self.read("leaves.json"), self.about["tree_size"], -1
+        reached: dict[bytes, list[str]] = {}  # root: leaves whose paths lead to it
         next_of: dict[str, tuple[int, int]] = {}  # stream: version and number of the append that follows
         for leaf in sorted(leaves, key=lambda leaf: leaf["leaf_index"]):
             first, last, place, at = integers(leaf, "version_first", "version_last", "leaf_index", "recorded_at_us")
@@ -213,8 +205,12 @@ class Audit:
                 data = framed(">H", stream.encode()) + struct.pack(">3Q", first, last, at) + digest_of(here)
                 self.hold("leaf-hash", where, sha(b"\x00leaf/1" + data).hex(), leaf["leaf_hash"])
                 if leaf["path"] or size == 1:
-                    reached = root_from(unhex(leaf["leaf_hash"]), place, size, [unhex(each) for each in leaf["path"]])
-                    self.hold("audit-path", f"{where}: root", self.root.hex(), reached.hex())
+                    root = root_from(unhex(leaf["leaf_hash"]), place, size, [unhex(each) for each in leaf["path"]])
+                    reached.setdefault(root, []).append(where)
+        self.root = max(reached, key=lambda root: len(reached[root]), default=self.root)
+        self.hold("audit-path", "pack.json: root, that most paths lead to", self.root.hex(), self.about["root"])
+        for root, places in reached.items():
+            self.hold("audit-path", f"root from {places[0]}; leaves that lead there: {len(places)}", self.root.hex(), root.hex())
         bare = sum(row["leaf"] < 0 for each in self.rows.values() for row in each.values())
         pathless = sum(size > 1 and not leaf["path"] for leaf in leaves)
         self.hold("leaf", "leaves.json: events without a leaf, leaves without a path to the root", [0, 0], [bare, pathless])
@@ -280,7 +276,8 @@ class Audit:
                 self.hold(f"{kind}-law", f"{where}: {kind}_minor x 100", pay * ways * multiplier * bet, minor * 100)
                 wins, prizes = (wins + minor, prizes) if kind == "win" else (wins, prizes + minor)
             elif kind == "cap_hit":
-                cut += event["uncapped_minor"] - event["awarded_minor"]
+                uncapped, awarded = integers(event, "uncapped_minor", "awarded_minor")
+                cut += uncapped - awarded
             elif kind == "spin_ended":
                 factor, *got = integers(event, "spin_multiplier", "cut_minor", "award_minor", "total_minor")
                 total, base, is_spinning = total + got[1], base + (got[1] if spin == 0 else 0), False
@@ -307,8 +304,9 @@ class Audit:
 
     def check_balance(self) -> str:
         rows, opened, _ = self.round()
-        streams = [f"account/{opened['event']['account_ref']}", *(stream for stream in self.rows if stream.startswith("round/"))]
-        moves = [row for stream in streams for row in self.stream(stream) if row["kind"] in {"round_opened", *GAINS}]
+        account, rounds = opened["event"]["account_ref"], [stream for stream in self.rows if stream.startswith("round/")]
+        moves = [row for each in [f"account/{account}", *rounds] for row in self.stream(each) if row["kind"] in {"round_opened", *GAINS}]
+        self.hold("balance", "accounts of its rounds", {account}, {row["event"].get("account_ref", account) for row in moves})
         if "rounds in between" in self.about["absent"] or min(row["leaf"] for row in moves) < 0:
             raise NotRunError("not all that moved it is in the pack, or no leaves tell the order")
         openings = sorted(row["leaf"] for row in moves if row["kind"] == "round_opened")
@@ -346,29 +344,30 @@ class Audit:
         self.hold("round-key-commitment", "round_opened", commitment, opened["round_key_commitment"])
         if commitment != opened["round_key_commitment"]:
             raise NotRunError("draws are not held against a key that is not the round's by its commitment")
-        draws, stream, taken = self.read("draws.jsonl"), words_of(key), 0
+        draws, stream, due = self.read("draws.jsonl"), words_of(key), [0, 0]  # number and first word of the draw that follows
+        words = [next(stream) for _ in range(2 * len(draws) + 1000)]
         for place, draw in enumerate(draws):
-            (n,), words = integers(draw, "n", least=1), [next(stream)]
-            while words[-1] * n % 2**32 < 2**32 % min(n, 2**31):
-                words.append(next(stream))
-            want = {"number": place, "first_word": taken, "words": words, "result": n < 2**31 and words[-1] * n >> 32}
-            self.hold("draw", f"draw {place}", want, {name: draw[name] for name in want})
-            taken += len(words)
-        return f"the round's by its commitment{', by the revealed seed' if seeds else ''}; {len(draws)} draws from {taken} words of it"
+            n, number, first = integers(draw, "n", "number", "first_word")
+            if not 0 < n < 2**31 or first + 1000 > len(words):
+                raise ValueError(f"draw {place}: want n from 1 to below 2^31, got {n}; or first word {first} is far behind the others")
+            behind = next(each for each in range(first + 1, len(words)) if words[each - 1] * n % 2**32 >= 2**32 % n)
+            want = [*due, words[first:behind], words[behind - 1] * n >> 32]
+            self.hold("draw", f"draw {place}: number, first word, words, result", want, [number, first, draw["words"], draw["result"]])
+            due = [number + 1, behind]  # from where this one says that it stands, so that one left out is found once
+        return f"the round's by its commitment{', by the revealed seed' if seeds else ''}; {len(draws)} draws from {due[1]} words of it"
 
     def check_verdict(self) -> str:
         found, verdict, (_, opened, end) = self.read("verdict.json"), self.about["verdict"], self.round()
-        want = {"schema": "verify/1", "round_id": self.about["round_id"], "verdict": verdict}
-        self.hold("verdict", "verdict.json", want, {name: found[name] for name in want})
+        got = [found["schema"], found["round_id"], found["verdict"]]
+        self.hold("verdict", "verdict.json: schema, round_id, verdict", ["verify/1", self.about["round_id"], verdict], got)
         reasons = [check["name"] for check in found["checks"] if check["result"] == "fail"]
         reasons += [each["code"] for each in found["findings"] if each["severity"] not in ("warning", "completeness")]
         reasons += ["in play" if end is None else "over"] if (end is None) != (verdict == "incomplete_open") else []
-        if verdict in CLEAN:
-            self.hold("contradicted", f"verdict.json: what speaks against {verdict}", [], reasons)
+        self.hold("contradicted", f"verdict.json: what speaks against {verdict}", [], reasons if verdict in CLEAN else [])
         for name in ("profile", "texts"):
-            want, body = opened["event"][f"{name}_hash"], self.members.get(f"data/{name}.json")
-            self.hold(name, f"{name}.json", want, want if body is None else sha(body[:-1]).hex())
-            self.unchecked += [f"{name}: {name}.json is not in the pack"] if body is None else []
+            want, body = opened["event"][f"{name}_hash"], self.members.get(f"data/{name}.json", b"")[:-1]
+            self.hold(name, f"{name}.json", want, sha(body).hex() if want and body else want)
+            self.unchecked += [] if want and body else [f"{name}: the round names none by hash, or {name}.json is not in the pack"]
         return f"{verdict}, with {len(found['findings'])} findings of its own; profile and texts by their hashes"
 
 
@@ -379,8 +378,7 @@ def plain(value: object) -> str:
 
 
 def unbase64(text: str) -> bytes:
-    data = base64.b64decode(text, validate=True)
-    if base64.b64encode(data).decode() != text:
+    if base64.b64encode(data := base64.b64decode(text, validate=True)).decode() != text:
         raise ValueError(f"{plain(text)} is not the one base64 of its bytes")
     return data
 
@@ -391,21 +389,17 @@ def number_of(text: str) -> int:
     return int(text)
 
 
-def json_of(data: bytes, where: str) -> Any:
-    """Canonical JSON (RFC 8785) without floats; ValueError for anything else."""
-    try:
-        value = json.loads(data.decode(), parse_int=number_of, parse_float=number_of, parse_constant=number_of)
-        if json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() == data:
-            return value
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: {error}") from None
-    raise ValueError(f"{where}: JSON that is not canonical")
+def json_of(data: bytes) -> Any:
+    """Canonical JSON (RFC 8785) without floats; ValueError or RecursionError for anything else."""
+    value = json.loads(data.decode(), parse_int=number_of, parse_float=number_of, parse_constant=number_of)
+    if json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() != data:
+        raise ValueError("JSON that is not canonical")
+    return value
 
 
 def event_of(data: bytes) -> dict[str, Any]:
     """An event by record/1, item 1: an object, keys of ASCII, no null."""
-    event = json_of(data, "event")
-    todo = [event]
+    todo = [event := json_of(data)]
     for value in todo:
         if value is None or (isinstance(value, dict) and not "".join(value).isascii()) or not isinstance(event["kind"], str):
             raise ValueError("null, a key that is not ASCII, or a kind that is no text, in an event")
@@ -454,8 +448,7 @@ def times(number: int, point: tuple[int, int]) -> tuple[int, int]:
 
 
 def point_of(encoded: bytes) -> tuple[int, int]:
-    number = int.from_bytes(encoded, "little")
-    y, sign = number & 2**255 - 1, number >> 255
+    sign, y = divmod(int.from_bytes(encoded, "little"), 2**255)
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(square, (P + 3) // 8, P)
     x = x if (x * x - square) % P == 0 else x * pow(2, (P - 1) // 4, P) % P
@@ -556,10 +549,17 @@ def audit_of(data: bytes, vkey: str | None = None, key: str | None = None) -> Au
     """Make all checks, of a pack whose pack.json cannot be read the first two; ValueError for what is no zip of the form."""
     audit = Audit(*members_of(data), vkey, key)
     for name in [name for name in vars(Audit) if name.startswith("check_")]:
-        if audit.about or name in ("check_json_and_bag", "check_about"):
-            audit.run(name[6:].replace("_", " "), getattr(audit, name))
-    more = [f"{code}: {count - ALIKE_MAX} more findings of this kind" for code, count in audit.counts.items() if count > ALIKE_MAX]
-    audit.unchecked = [*more, *audit.unchecked, *CANNOT]
+        title = name[6:].replace("_", " ")
+        try:
+            if audit.about or name in ("check_json_and_bag", "check_about"):
+                audit.checked.append(plain(f"{title}: {getattr(audit, name)()}"))
+        except (NotRunError, *WRONG) as error:
+            audit.unchecked.append(plain(f"{title}: {error}"))
+            if not isinstance(error, NotRunError):
+                audit.hold("malformed", title, "what docs/pack-format.md says", f"{type(error).__name__}: {error}")
+    for code, more in ((code, count - ALIKE_MAX) for code, count in audit.counts.items() if count > ALIKE_MAX):
+        audit.findings.append({"code": code, "where": f"and {more} more of this kind", "want": "none", "got": str(more)})
+    audit.unchecked += CANNOT
     return audit
 
 
@@ -569,7 +569,7 @@ def main() -> int:
             return file.read(most)
 
     example = "example: python -I -S verify_pack.py dispute.zip --vkey log.vkey --key pack.pub"
-    parser = argparse.ArgumentParser(description=__doc__.split("Read")[0], epilog=example)
+    parser = argparse.ArgumentParser(description=__doc__, epilog=example)
     parser.add_argument("pack", help="the zip file")
     parser.add_argument("--vkey", metavar="FILE", help="the log's verifier key, as it came by another way than the pack")
     parser.add_argument("--key", metavar="FILE", help="the builder's public key, 64 hex digits, as it came by another way than the pack")

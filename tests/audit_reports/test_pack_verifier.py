@@ -172,7 +172,7 @@ PARTS: list[tuple[str, Change]] = [
     ("draw", lambda parts: next(draw for draw in parts["draws.jsonl"] if len(draw["words"]) > 1).update(n=3)),
     ("draw", lambda parts: parts["draws.jsonl"].pop(3)),
     ("malformed", put("draws.jsonl", 3, "n", to=0)),
-    ("draw", put("draws.jsonl", 3, "n", to=2**31)),
+    ("malformed", put("draws.jsonl", 3, "n", to=2**31)),
     ("profile", add("profile.json", {"name": "e"})),
     ("texts", add("texts.json", {"help": "1" * 64})),
     ("texts", add(f"texts/{maker.sha(b'a text').hex()}.txt", b"a text")),
@@ -195,6 +195,7 @@ EVENTS: list[tuple[str, Callable[[], dict[str, Any]]]] = [
     ("outcome-digest", lambda: parts_of(end={"outcome_digest": "00" * 32})),
     ("win-law", lambda: event(3, win_minor=101)),
     ("malformed", lambda: event(3, pay_x100="a" * 9, multiplier=2**52)),
+    ("malformed", lambda: event(9, awarded_minor=True)),
     ("prize-law", lambda: event(8, prize_minor=301)),
     ("adding-up", lambda: event(5, award_minor=281)),
     ("adding-up", lambda: event(5, total_minor=281)),
@@ -233,6 +234,37 @@ def test_each_wrong_event_is_found(code: str, make: Callable[[], dict[str, Any]]
     assert code in found
     assert not found & {"leaf-hash", "audit-path", "signature", "consistency", "manifest"}
     assert "contradicted" not in found
+
+
+@pytest.mark.parametrize(
+    "code,change",
+    [
+        ("draw", lambda parts: parts["draws.jsonl"].pop(3)),
+        ("draw", put("draws.jsonl", 3, "result", to=9)),
+        ("malformed", put("draws.jsonl", 3, "first_word", to=2**52)),
+        ("audit-path", put("pack.json", "root", to="00" * 32)),
+        ("leaf", lambda parts: parts["leaves.json"].pop()),
+        ("gap", lambda parts: parts["streams/round.jsonl"].pop(4)),
+        ("event", put("streams/round.jsonl", 4, "data", to="====")),
+        ("contradicted", put("verdict.json", "checks", 0, "result", to="fail")),
+    ],
+)
+def test_what_is_wrong_once_is_found_once(code: str, change: Change) -> None:
+    """What follows from one wrong thing is no finding of its own, and many that are alike are counted behind the first ones."""
+    parts = lean(parts_of())
+    change(parts)
+    assert [each["code"] for each in verify_pack.audit_of(signed(parts)).findings] == [code]
+
+
+def test_many_alike_are_counted_behind_the_first_ones(tmp_path: Path) -> None:
+    """Twenty-one wrong draws are a few findings and a line with the number of the others; the head has the number of all."""
+    parts = parts_of()
+    for draw in parts["draws.jsonl"]:
+        draw["result"] += 1
+    shown = run(tmp_path, signed(parts)).stdout
+    assert shown.splitlines()[0] == "21 FINDINGS  pack of round r-1, reproduced"
+    assert f"  draw  and {21 - verify_pack.ALIKE_MAX} more of this kind" in shown
+    assert "the pack says of its round: reproduced\n" in shown
 
 
 def test_every_code_of_the_verifier_has_a_pack_that_it_finds() -> None:
