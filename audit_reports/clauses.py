@@ -7,6 +7,8 @@ it certifies nothing. What a pack of one round cannot show is `not_assessed`, an
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from audit_reports.pack_record import events_of
+from ledger.lifecycle_events import BuildRegistered
 from ledger.store import RoundRecord
 from replay.verdict import CheckName
 from replay.verification import Verification
@@ -86,6 +88,34 @@ def _given(why: str, *needed: str) -> Judge:
     return judge
 
 
+def _with(judge: Judge, *needed: str) -> Judge:
+    """Return a judge that passes where another does and these files are in the pack: what nobody else can do again is not shown."""
+
+    def judged(facts: ClauseFacts) -> Judgement:
+        result, why = judge(facts)
+        missing = [name for name in needed if name not in facts.files]
+        return ("not_assessed", f"not in this pack: {', '.join(missing)}; {why}") if result == "pass" and missing else (result, why)
+
+    return judged
+
+
+def _shown_whole(why: str, *needed: str) -> Judge:
+    """Return a judge that passes where the round is over, nothing of it was left out for being unreadable, and these files are here."""
+
+    def judge(facts: ClauseFacts) -> Judgement:
+        if _is_record_wrong(facts):
+            return "not_assessed", "the record contradicts itself or the checkpoint: what is drawn may not be all, or not what was played"
+        if facts.verification.settled is None and facts.verification.voided is None:
+            return "not_assessed", "the round is not over: what is recorded of it so far is drawn"
+        return _given(why, *needed)(facts)
+
+    return judge
+
+
+def _is_record_wrong(facts: ClauseFacts) -> bool:
+    return any(check.name == "record" and check.result == "fail" for check in facts.verification.checks)
+
+
 def _where(topics: Sequence[str], otherwise: str, judge: Judge) -> Judge:
     """Return a judge that asks another where the round has an event of these topics; else the clause does not apply."""
 
@@ -101,6 +131,8 @@ def _recorded(facts: ClauseFacts) -> Judgement:
     opened, settled, voided = facts.verification.opened, facts.verification.settled, facts.verification.voided
     if opened is None:
         return "fail", "the round's opening cannot be read"
+    if _is_record_wrong(facts):
+        return "fail", "the record contradicts itself or the checkpoint"
     if settled is None and voided is None:
         return "not_assessed", "the round is not over: what is recorded of it so far is in the pack"
     fields = (("location", ""), ("session", opened.session_ref), ("operator's reference", opened.external_ref))
@@ -110,7 +142,7 @@ def _recorded(facts: ClauseFacts) -> Judgement:
 
 def _covered(facts: ClauseFacts) -> Judgement:
     record, comparison = facts.records.get("streams/round.jsonl"), facts.verification.comparison
-    if any(check.name == "record" and check.result == "fail" for check in facts.verification.checks):
+    if _is_record_wrong(facts):
         return "fail", "the record contradicts itself or the checkpoint"
     if record is None or not comparison.covers(record.appends):
         return "not_assessed", "no checkpoint that covers the round was given to be compared with"
@@ -120,35 +152,43 @@ def _covered(facts: ClauseFacts) -> Judgement:
 
 
 def _alone(facts: ClauseFacts) -> Judgement:
-    """Return whether the rounds before and after it in this pack do not overlap it."""
+    """Return whether no other round of the account in this pack was in play while this one was."""
     own = facts.records.get("streams/round.jsonl")
-    before, after = (facts.records.get(f"streams/round-{place}.jsonl") for place in ("before", "after"))
-    if own is None or not own.appends:
-        return "not_assessed", "no leaf says when the round was recorded"
-    if before is None and after is None:
+    others = [record for file, record in facts.records.items() if file.startswith("streams/round-") and record.appends]
+    if own is None or not own.appends or _is_record_wrong(facts):
+        return "not_assessed", "no leaf says when the round was recorded, or the record contradicts itself or the checkpoint"
+    if not others:
         return "not_applicable", "the account has no other round before or after this one"
-    overlaps = [each for each in (before, after) if each is not None and each.appends and _overlap(own, each)]
-    if not overlaps:
-        return "pass", "the account's rounds before and after this one lie apart from it in the log"
-    names = ", ".join(each.round_id for each in overlaps)
-    return (
-        "not_assessed",
-        f"lies across {names}: right where one was interrupted and the profile lets other games go on, or was corrected later",
-    )
+    across = [each.round_id for each in others if _is_across(own, each)]
+    if not across:
+        return "pass", "no other round of the account in this pack was opened before this one's end and ended behind its opening"
+    why = "right where one was interrupted and the profile lets other games go on"
+    return "not_assessed", f"in play at the same time: {', '.join(across)}; {why}"
 
 
-def _overlap(one: RoundRecord, other: RoundRecord) -> bool:
+def _is_across(one: RoundRecord, other: RoundRecord) -> bool:
+    """Return whether the later of two rounds was opened while the earlier was in play."""
     first, second = sorted((one, other), key=lambda record: record.appends[0].leaf_index)
-    return second.appends[0].leaf_index < first.appends[-1].leaf_index
+    ends = [row.version for row in first.events if row.topic.startswith(("round_settled/", "round_voided/"))]
+    # What stands behind a round's end, a correction or what was shown, is no play; a round without an end is in play.
+    until = next((append.leaf_index for append in first.appends if ends and append.version_last >= ends[0]), None)
+    return until is None or second.appends[0].leaf_index < until
 
 
 def _approved(facts: ClauseFacts) -> Judgement:
-    if facts.verification.verdict == "build_unapproved":
+    codes, opened = {finding.code for finding in facts.verification.findings}, facts.verification.opened
+    if "build_unapproved" in codes:
         return "fail", "the round was made by a build that nobody had approved"
-    if "streams/ledger.jsonl" not in facts.files or not any(
-        row.topic == "build_registered/1" for row in facts.records["streams/ledger.jsonl"].events
-    ):
+    own, ledger = (facts.records.get(f"streams/{name}.jsonl") for name in ("round", "ledger"))
+    registered = [(version, event) for version, event in events_of(ledger) if isinstance(event, BuildRegistered)]
+    if not registered or ledger is None:
         return "not_assessed", "no build is registered in this ledger"
+    if "build_altered" in codes or opened is None or own is None or not own.appends or _is_record_wrong(facts):
+        return "not_assessed", "the record contradicts itself or the checkpoint"
+    before = [append.version_last for append in ledger.appends if append.leaf_index < own.appends[0].leaf_index]
+    of_round = [version for version, event in registered if event.engine_fingerprint == opened.engine_fingerprint]
+    if not any(version <= max(before, default=0) for version in of_round):
+        return "not_assessed", "the round was opened before any build was registered"
     return "pass", "the build was registered by two people before the round"
 
 
@@ -186,7 +226,7 @@ _ROWS: tuple[_Row, ...] = (
     ),
     _Row("GLI-19", "2.8.2(a)-(r)", "one record of a game, with its fields", _recorded, "streams/round.jsonl report.json history.json"),
     _Row("GLI-19", "3.2.2", "statistical tests of the random numbers", _never("says something of a generator, nothing of one round")),
-    _Row("GLI-19", "3.2.3(a)", "scaling without bias", _check("replay"), "draws.jsonl"),
+    _Row("GLI-19", "3.2.3(a)", "scaling without bias", _with(_check("replay"), "draws.jsonl"), "draws.jsonl"),
     _Row(
         "GLI-19",
         "3.3.2(b)",
@@ -223,12 +263,18 @@ _ROWS: tuple[_Row, ...] = (
         _where(("cap_hit/1",), "the round did not reach the win cap", _check("referee")),
         "rules.json report.json",
     ),
-    _Row("GLI-19", "4.5.2(a), (b), (d)", "random numbers in order, none passed over, no memory", _check("replay"), "draws.jsonl"),
+    _Row(
+        "GLI-19",
+        "4.5.2(a), (b), (d)",
+        "random numbers in order, none passed over, no memory",
+        _with(_check("replay"), "draws.jsonl"),
+        "draws.jsonl",
+    ),
     _Row(
         "GLI-19",
         "4.6.5",
         "the chance of an event is constant",
-        _given("the weights are those of the rules file that the round names by hash", "rules.toml"),
+        _with(_check("replay"), "rules.toml", "draws.jsonl"),
         "rules.toml rules.json",
     ),
     _Row("GLI-19", "4.7.1", "the theoretical return to player", _never("a matter of certification, not of one round"), "rules.json"),
@@ -244,14 +290,14 @@ _ROWS: tuple[_Row, ...] = (
         "GLI-19",
         "4.14.1, 4.14.2",
         "replay of the whole game, marked as replay",
-        _given("drawn from recorded events alone", "report.json", "report.html", "report.pdf"),
+        _shown_whole("drawn from recorded events alone", "report.json", "report.html", "report.pdf"),
         "report.html report.pdf report.json",
     ),
     _Row(
         "GLI-19",
         "4.14.3",
         "at least the last 50 feature games, each with its win",
-        _given("every spin is shown, none left out", "report.json"),
+        _shown_whole("every spin is shown, none left out", "report.json"),
         "report.json",
     ),
     _Row(
@@ -316,7 +362,11 @@ _ROWS: tuple[_Row, ...] = (
         "NJ", "13:69O-1.8(a)", "a copy under another administrator, or a log that shows tampering", _covered, "leaves.json consistency.json"
     ),
     _Row(
-        "NJ", "13:69O-1.8(d)", "all that is needed to recreate the play", _check("replay"), "round-key.json rules.toml streams/round.jsonl"
+        "NJ",
+        "13:69O-1.8(d)",
+        "all that is needed to recreate the play",
+        _with(_check("replay"), "round-key.json", "rules.toml"),
+        "round-key.json rules.toml streams/round.jsonl",
     ),
     _Row("NJ", "13:69O-3.1(d)", "a player's issue is resolved within three days", _never("the answer to this question is not in the pack")),
     _Row("PA", "810a.5(c)", "statistical tests of the random numbers", _never("says something of a generator, nothing of one round")),
@@ -324,7 +374,7 @@ _ROWS: tuple[_Row, ...] = (
         "PA",
         "810a.11(a)",
         "recall of the entire last game",
-        _given("drawn from recorded events alone", "report.json", "report.html"),
+        _shown_whole("drawn from recorded events alone", "report.json", "report.html"),
         "report.html report.pdf",
     ),
     _Row(
@@ -335,7 +385,13 @@ _ROWS: tuple[_Row, ...] = (
         "streams/round.jsonl rules.toml",
     ),
     _Row("PA", "811a.7(a)", "a copy under another administrator, or a log that shows tampering", _covered, "leaves.json consistency.json"),
-    _Row("PA", "811a.7(d)", "all that is needed to recreate the play", _check("replay"), "round-key.json rules.toml streams/round.jsonl"),
+    _Row(
+        "PA",
+        "811a.7(d)",
+        "all that is needed to recreate the play",
+        _with(_check("replay"), "round-key.json", "rules.toml"),
+        "round-key.json rules.toml streams/round.jsonl",
+    ),
     _Row(
         "AGCO",
         "4.01, 4.02",
@@ -351,7 +407,7 @@ _ROWS: tuple[_Row, ...] = (
         "streams/round.jsonl profile.json",
     ),
     _Row("UKGC", "RTS 5A", "the rules in force at the wager are applied fairly", _check("referee"), "rules.toml report.json"),
-    _Row("UKGC", "RTS 7A, 7B", "outcomes are random and not compensated", _check("replay"), "draws.jsonl"),
+    _Row("UKGC", "RTS 7A, 7B", "outcomes are random and not compensated", _with(_check("replay"), "draws.jsonl"), "draws.jsonl"),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from audit_reports.pack_streams import document
 from engines.canonical import canonical_json
-from engines.registry import installed_builds, installed_rules_path
+from engines.registry import GAMES, installed_builds, installed_rules_path
 from engines.rules import GameRules, load_rules
 from ledger.errors import LedgerError
 from ledger.lifecycle_events import RoundOpened
@@ -73,7 +73,7 @@ def software_of(verification: Verification) -> dict[str, Any]:
     from importlib.metadata import version
 
     opened = verification.opened
-    builds = installed_builds(opened.game) if opened is not None else []
+    builds = installed_builds(opened.game) if opened is not None and opened.game in GAMES else []
     of_round = [each for each in builds if opened is not None and each.rules_hash == opened.rules_hash]
     sources = of_round[0].sources if of_round else {}
     facts = {"program": "slot-audit", "version": version("slot-audit"), "engine_fingerprint": verification.fingerprint}

@@ -152,6 +152,9 @@ def _leaf(gathered: Gathered, append: LeafRow) -> dict[str, Any]:
 def checkpoint_files(gathered: Gathered, anchors: Anchors, absent: dict[str, str]) -> dict[str, bytes]:
     """Return the checkpoints that are not of a later tree, their proofs, and the log's keys."""
     size, files, proofs = gathered.tree.size, {}, []
+    later = sorted({each.signed.checkpoint.tree_size for each in anchors.checkpoints if each.signed.checkpoint.tree_size > size})
+    if later:
+        absent["checkpoints of more leaves"] = f"the builder was given such of {', '.join(map(str, later))}, and the ledger has {size}"
     for given in anchors.checkpoints:
         signed = given.signed
         if not 0 < signed.checkpoint.tree_size <= size:
@@ -162,7 +165,7 @@ def checkpoint_files(gathered: Gathered, anchors: Anchors, absent: dict[str, str
             path = []
         files[f"checkpoints/{signed.checkpoint.tree_size}.checkpoint"] = str(signed).encode()
         proofs.append({"size": signed.checkpoint.tree_size, "path": [node.hex() for node in path]})
-    if not files:
+    if not files and not later:
         absent["checkpoint"] = "the pack was built without one: nothing says that the record was not written anew since"
     files["consistency.json"] = document(sorted(proofs, key=lambda proof: int(proof["size"])))
     try:

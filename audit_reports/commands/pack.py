@@ -5,7 +5,7 @@ import os
 import sys
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,9 @@ from audit_reports.options import (
     parse_time,
 )
 from audit_reports.output import note, print_json, print_line
+
+if TYPE_CHECKING:
+    from ledger.rounds import RoundLedger
 
 __all__ = ["register"]
 
@@ -74,12 +77,11 @@ def build(
     path = named_ledger(ledger)
     folder = keys_folder(path, keys)
     anchors = load_anchors(checkpoints or [], vkeys or [])
-    terms = PackTerms(
-        folder, anchors, file_rules, Path(rules) if rules else None, _case(case), parse_time(as_of, "--as-of", zone), _texts(texts)
-    )
+    terms = PackTerms(folder, anchors, file_rules, Path(rules) if rules else None, _case(case), _moment(as_of, zone), _texts(texts))
     signing_key = _builder_key(pack_key)
     opened = RoundLedger.open_for_reading(path)
     try:
+        _check_not_the_log(signing_key, opened)
         pack = build_pack(opened, opened.find_round(round_), terms, signing_key)
     finally:
         opened.close()
@@ -106,7 +108,7 @@ def _case(file: str) -> dict[str, Any] | None:
     try:
         text = _read(file, CASE_BYTES_MAX)
         values = tomllib.loads(text.decode())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError("--case", wanted, file) from error
     if len(text) > CASE_BYTES_MAX:
         raise UsageError("--case", wanted, f"{file}, which is longer")
@@ -117,6 +119,16 @@ def _case(file: str) -> dict[str, Any] | None:
         raise UsageError("--case, claimed_at", "a time such as 2026-11-30T14:00:00+01:00", "none")
     claimed = parse_amount(values.pop("claimed"), values["currency"])
     return {**values, "claimed_minor": claimed}
+
+
+def _moment(as_of: str, zone: str) -> int | None:
+    """Return the time that was named; raises UsageError for one that a pack cannot hold."""
+    from engines.canonical import INTEGER_MAX
+
+    as_of_us = parse_time(as_of, "--as-of", zone)
+    if as_of_us is not None and not 0 <= as_of_us <= INTEGER_MAX:
+        raise UsageError("--as-of", "a time from 1970 to 2255", as_of)
+    return as_of_us
 
 
 def _texts(folder: str) -> dict[str, bytes]:
@@ -143,6 +155,20 @@ def _builder_key(named: str) -> Any:
         key = create_signing_key(path)
         note(f"the builder's key was not there: made, in {path}")
         return key
+
+
+def _check_not_the_log(key: Any, ledger: "RoundLedger") -> None:
+    """Raise UsageError for a key that signs the log: a builder who signs with it could as well write the log anew."""
+    from ledger.checkpoints import log_keys
+    from ledger.errors import LedgerError
+    from ledger.keys import public_key_bytes
+
+    try:
+        named = log_keys(ledger)
+    except LedgerError:  # which the pack says
+        return
+    if any(each.public_key == public_key_bytes(key) for each in named):
+        raise UsageError("--pack-key", "the builder's own key", "that of the log")
 
 
 def verify(

@@ -5,10 +5,12 @@ import os
 import random
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +173,21 @@ def test_what_cannot_be_done_is_said(capfd: Capture, ledger: Path, tmp_path: Pat
     (tmp_path / "there.zip").write_bytes(b"")
     (tmp_path / "case.toml").write_text("claimant = 1\n")
     (tmp_path / "long.toml").write_text("#" * 99_900 + "\n" + "".join(f'{name} = ""\n' for name in CASE_FIELDS) + "#" * 100)
+    (tmp_path / "deep.toml").write_text("claimant = " + "[" * 50_000)
     (tmp_path / "key").write_text("zz")
+    log_key = ledger.with_name("ledger.db.keys") / "log.key"
     out = ("-o", tmp_path / "new.zip")
     for words, status, message in (
         (("build", "--round", round_id, "-o", tmp_path / "there.zip"), 2, "-o: want a file that is not there yet"),
         (("build", "--round", round_id, "--case", tmp_path / "case.toml", *out), 2, "--case: want a TOML file with texts of 4000"),
         (("build", "--round", round_id, "--case", tmp_path / "none.toml", *out), 2, "--case: want a TOML file with texts of 4000"),
         (("build", "--round", round_id, "--case", tmp_path / "long.toml", *out), 2, "which is longer"),
+        (("build", "--round", round_id, "--case", tmp_path / "deep.toml", *out), 2, "--case: want a TOML file with texts of 4000"),
         (("build", "--round", "nothing-of-it", *out), 3, "round nothing-of-it"),
         (("build", "--round", round_id, "--as-of", "now", *out), 2, "--as-of: want a time"),
+        (("build", "--round", round_id, "--as-of", "1969-12-31T23:59:59Z", *out), 2, "--as-of: want a time from 1970 to 2255"),
+        (("build", "--round", round_id, "--as-of", "2256-01-01T00:00:00Z", *out), 2, "--as-of: want a time from 1970 to 2255"),
+        (("build", "--round", round_id, "--pack-key", log_key, *out), 2, "--pack-key: want the builder's own key, got 'that of the log'"),
         (("build", "--round", round_id, "--pack-key", tmp_path / "key", *out), 4, "want an Ed25519 private key"),
     ):
         done = run(capfd, "pack", *words, "--ledger", ledger)
@@ -193,6 +201,20 @@ def test_what_cannot_be_done_is_said(capfd: Capture, ledger: Path, tmp_path: Pat
     ):
         done = run(capfd, "pack", *words)
         assert (done.status, message in done.err) == (status, True), done.err
+
+
+def test_a_checkpoint_of_more_leaves_is_named(capfd: Capture, ledger: Path) -> None:
+    """A pack of a ledger that has lost its end does not say that no checkpoint was given: it names what it was held against."""
+    round_id, shorter = round_ids(capfd, ledger)[0], ledger.with_name("shorter.db")
+    with closing(sqlite3.connect(ledger)) as database:
+        database.execute("VACUUM INTO ?", (str(shorter),))
+    run(capfd, "play", "--game", "moonlight-princess", "--account", "berta", "--ledger", ledger)
+    run(capfd, "checkpoint", "--ledger", ledger, "-o", ledger.with_name("grown.checkpoint"))
+    data = built(capfd, shorter, round_id, "shorter.zip", "--checkpoint", ledger.with_name("grown.checkpoint"))
+    (index,) = [json.loads(content) for name, content in read_zip(data, "pack").items() if name.endswith("/data/pack.json")]
+    assert index["verdict"] == "record_tampered"
+    assert "checkpoint" not in index["absent"]
+    assert re.fullmatch(r"the builder was given such of \d+, and the ledger has \d+", index["absent"]["checkpoints of more leaves"])
 
 
 def test_the_commands_of_the_page_do_what_it_says(capfd: Capture, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ DAMAGES = {
     "a bet below 0": f"""UPDATE stored_events SET state = replace(state, '"bet_minor":200', '"bet_minor":-200') WHERE {OF_ROUND}""",
     "a bet without measure": f"""UPDATE stored_events SET state = replace(state, '"bet_minor":200', '"bet_minor":9007199254740991')
         WHERE {OF_ROUND}""",
+    "a game that is not installed": f"UPDATE stored_events SET state = replace(state, 'moonlight', 'moonlit') WHERE {OF_ROUND}",
     "a bet that is no integer": f"""UPDATE stored_events SET state = replace(state, '"bet_minor":200', '"bet_minor":2.5')
         WHERE {OF_ROUND}""",
 }
