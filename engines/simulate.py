@@ -57,12 +57,14 @@ class Sums(NamedTuple):
     """Sums over rounds: one row of SUM_NAMES for each stratum, a histogram of wins, and the figures of the game's own.
 
     A stratum is the strip set of spin 0, by its place in the rules file. histogram[0] counts rounds without a win,
-    histogram[k] those that won from 2^(k-2) up to below 2^(k-1) bets (k = 1: less than one bet). figures: in the order of
-    `Game.figures`, empty where a game has none.
+    histogram[k] those that won from 2^(k-2) up to below 2^(k-1) bets (k = 1: less than one bet); class_wins and class_squares
+    are the sums of their wins and of the squares of these. figures: in the order of `Game.figures`, empty where a game has none.
     """
 
     strata: list[list[int]]
     histogram: list[int]
+    class_wins: list[int]
+    class_squares: list[int]
     figures: list[int]
 
     def total(self, name: str) -> int:
@@ -77,8 +79,8 @@ class Sums(NamedTuple):
             [max(a, b) if i == MAX else a + b for i, (a, b) in enumerate(zip(mine, theirs, strict=True))]
             for mine, theirs in zip(self.strata, other.strata, strict=True)
         ]
-        histogram = [a + b for a, b in zip(self.histogram, other.histogram, strict=True)]
-        return Sums(strata, histogram, [a + b for a, b in zip(self.figures, other.figures, strict=True)])
+        added = [[a + b for a, b in zip(mine, theirs, strict=True)] for mine, theirs in zip(self[1:], other[1:], strict=True)]
+        return Sums(strata, *added)
 
 
 class ReturnEstimate(NamedTuple):
@@ -105,7 +107,7 @@ def _chunk_kernel(play_round: Callable[..., int]) -> Callable[..., int]:
         nonce: Any,
         buffer: Any,
         sums: Any,
-        histogram: Any,
+        classes: Any,
         figures: Any,
     ) -> int:
         head = buffer.head
@@ -132,7 +134,9 @@ def _chunk_kernel(play_round: Callable[..., int]) -> Callable[..., int]:
             while win >= reached and place < HISTOGRAM_LENGTH - 1:
                 reached *= 2
                 place += 1
-            histogram[place] += 1
+            classes[0][place] += 1
+            classes[1][place] += win
+            classes[2][place] += win * win
             for i in range(len(figures)):
                 figures[i] += head[HEAD_FIGURES + i]
         return end
@@ -171,17 +175,17 @@ def _play_chunk(task: _ChunkTask) -> Sums:
     state = numpy.array([task.rules.first_state[name] for name in game.state_fields], dtype=numpy.int64)
     choices, figures = numpy.array(task.choices, dtype=numpy.int64), numpy.zeros(len(game.figures), dtype=numpy.int64)
     nonce, sums = numpy.zeros(3, dtype=numpy.int64), numpy.zeros(STRATA_MAX * SUM_COUNT, dtype=numpy.int64)
-    histogram = numpy.zeros(HISTOGRAM_LENGTH, dtype=numpy.int64)
+    classes = numpy.zeros((3, HISTOGRAM_LENGTH), dtype=numpy.int64)
     mode = task.rules.mode_index(task.mode)
     bet_minor = task.rules.bet.coins
     first = 0
     while first < task.round_count:
-        arguments = (tables, mode, bet_minor, readings, state, choices, nonce, buffer, sums, histogram, figures)
+        arguments = (tables, mode, bet_minor, readings, state, choices, nonce, buffer, sums, classes, figures)
         first = run(key, first, task.round_count, *arguments)
         if first < task.round_count:
             buffer = buffer._replace(events=numpy.zeros(2 * len(buffer.events), dtype=numpy.int64))
     rows = [sums[i * SUM_COUNT : (i + 1) * SUM_COUNT].tolist() for i in range(len(task.rules.strip_sets))]
-    return Sums(rows, histogram.tolist(), figures.tolist())
+    return Sums(rows, *classes.tolist(), figures.tolist())
 
 
 def simulate(
