@@ -5,9 +5,11 @@ sums never depend on how many workers there are.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from itertools import islice
 from math import sqrt
 from multiprocessing import get_context
 from statistics import NormalDist
@@ -35,6 +37,7 @@ from engines.workers import start_worker
 __all__ = ["CHUNK_ROUNDS", "SUM_NAMES", "ReturnEstimate", "Sums", "estimate_return", "simulate"]
 
 CHUNK_ROUNDS = 1 << 16
+WAITING_PER_JOB = 4  # chunks handed to a worker before their time, so that none waits and memory stays the same
 STRATA_MAX = 8
 HISTOGRAM_LENGTH = 32
 SUM_NAMES = (
@@ -79,8 +82,10 @@ class Sums(NamedTuple):
             [max(a, b) if i == MAX else a + b for i, (a, b) in enumerate(zip(mine, theirs, strict=True))]
             for mine, theirs in zip(self.strata, other.strata, strict=True)
         ]
-        added = [[a + b for a, b in zip(mine, theirs, strict=True)] for mine, theirs in zip(self[1:], other[1:], strict=True)]
-        return Sums(strata, *added)
+        counts, wins, squares, figures = (
+            [a + b for a, b in zip(mine, theirs, strict=True)] for mine, theirs in zip(self[1:], other[1:], strict=True)
+        )
+        return Sums(strata, counts, wins, squares, figures)
 
 
 class ReturnEstimate(NamedTuple):
@@ -185,28 +190,40 @@ def _play_chunk(task: _ChunkTask) -> Sums:
         if first < task.round_count:
             buffer = buffer._replace(events=numpy.zeros(2 * len(buffer.events), dtype=numpy.int64))
     rows = [sums[i * SUM_COUNT : (i + 1) * SUM_COUNT].tolist() for i in range(len(task.rules.strip_sets))]
-    return Sums(rows, *classes.tolist(), figures.tolist())
+    counts, class_wins, class_squares = classes.tolist()
+    return Sums(rows, counts, class_wins, class_squares, figures.tolist())
 
 
 def simulate(
-    rules: GameRules, mode: str, round_count: int, *, seed: bytes, choices: tuple[int, ...] = (), job_count: int = 1
+    rules: GameRules,
+    mode: str,
+    round_count: int,
+    *,
+    seed: bytes,
+    choices: tuple[int, ...] = (),
+    job_count: int = 1,
+    first_chunk: int = 0,
 ) -> Iterator[Sums]:
     """Yield the sums of each chunk of `round_count` rounds in `mode` in the order of chunks, at a bet of one minor unit a coin.
 
     seed: the simulation seed, any length. choices: the choice that all rounds take, by its place in `rules.choice_names`;
-    the first one unless it is given. Raises KeyError for an unknown mode.
+    the first one unless it is given. first_chunk: those before it are left out. Raises KeyError for an unknown mode.
     """
     rules.mode_index(mode)
-    choices = choices or first_choices(rules)
     chunk_count = -(-round_count // CHUNK_ROUNDS)
-    counts = [min(CHUNK_ROUNDS, round_count - chunk * CHUNK_ROUNDS) for chunk in range(chunk_count)]
-    tasks = [_ChunkTask(rules, mode, seed, chunk, count, choices) for chunk, count in enumerate(counts)]
-    if job_count <= 1 or chunk_count <= 1:
+    tasks = (
+        _ChunkTask(rules, mode, seed, chunk, min(CHUNK_ROUNDS, round_count - chunk * CHUNK_ROUNDS), choices or first_choices(rules))
+        for chunk in range(first_chunk, chunk_count)
+    )
+    if job_count <= 1 or chunk_count - first_chunk <= 1:
         yield from map(_play_chunk, tasks)
         return
     context = get_context("spawn")
     with ProcessPoolExecutor(min(job_count, chunk_count), context, start_worker, (os.getpid(),)) as pool:
-        yield from pool.map(_play_chunk, tasks)
+        waiting = deque(pool.submit(_play_chunk, task) for task in islice(tasks, WAITING_PER_JOB * job_count))
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(pool.submit(_play_chunk, task) for task in islice(tasks, 1))
 
 
 def estimate_return(rules: GameRules, mode: str, sums: Sums, *, confidence: float = 0.99) -> ReturnEstimate:
