@@ -3,11 +3,28 @@
 Every text in a block is plain text, whatever it holds: who draws it escapes it.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from audit_reports.round_report import SymbolReport
 
-__all__ = ["Block", "Board", "Cell", "Heading", "Pairs", "Paragraph", "Row", "Spin", "Table", "Text", "Tone", "Verdict", "plain"]
+__all__ = [
+    "Block",
+    "Board",
+    "Cell",
+    "Heading",
+    "Pairs",
+    "Paragraph",
+    "Picture",
+    "Row",
+    "Spin",
+    "Table",
+    "Text",
+    "Tone",
+    "Verdict",
+    "named_links",
+    "plain",
+]
 
 Tone = str  # "" as it is, or `quiet`, `strong`, `alarm`
 Row = tuple[str, ...]
@@ -44,7 +61,8 @@ class Pairs(NamedTuple):
 class Table(NamedTuple):
     """A table with a head; numbers stand in the columns `right`, text of outside or long hashes may break anywhere.
 
-    is_folded: it is closed on the page until a reader opens it, and on paper cut where it is long.
+    is_folded: it is closed on the page until a reader opens it, and on paper cut where it is long. links: columns whose cells
+    name files of the pack, or sections of the report as `#anchor`, several with a comma between; on the page each leads there.
     """
 
     caption: str
@@ -52,6 +70,15 @@ class Table(NamedTuple):
     rows: tuple[Row, ...]
     right: frozenset[int] = frozenset()
     is_folded: bool = False
+    links: frozenset[int] = frozenset()
+
+
+class Picture(NamedTuple):
+    """A drawing as SVG with its caption; `words` say what it shows to whoever cannot see it."""
+
+    caption: str
+    words: str
+    svg: bytes
 
 
 class Text(NamedTuple):
@@ -87,7 +114,13 @@ class Spin(NamedTuple):
     blocks: tuple[Heading | Paragraph | Board, ...]
 
 
-Block = Heading | Paragraph | Verdict | Pairs | Table | Text | Spin
+Block = Heading | Paragraph | Verdict | Pairs | Table | Picture | Text | Spin
+
+
+def named_links(cell: str, sections: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what a cell of links leads to: the place, and what a reader sees of it; sections: their texts by anchor."""
+    places = [place for place in cell.split(", ") if place]
+    return [(place, sections.get(place[1:], place[1:]) if place.startswith("#") else place) for place in places]
 
 
 def plain(text: object, tone: Tone = "") -> Paragraph:

@@ -6,17 +6,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, zip_bytes
+from audit_reports.bag import folder_of
 from audit_reports.clauses import ClauseFacts, clause_matrix
 from audit_reports.draw_log import draw_log
 from audit_reports.pack_page import pack_page
 from audit_reports.pack_paper import pack_paper
 from audit_reports.pack_report import PackFacts, report_blocks
 from audit_reports.pack_rules import governing_rules, profile_files, rules_files, software_of
+from audit_reports.pack_seal import Cover, sealed
 from audit_reports.pack_streams import OTHERS_MAX, Gathered, checkpoint_files, document, gather, history_of, json_lines, stream_files
 from audit_reports.round_report import RoundReport, report_json
 from audit_reports.round_source import RoundNotShownError, read_report
-from audit_reports.statement import signed_statement
+from audit_reports.statement import ROUND_PACK
 from audit_reports.verdict_view import verdict_json
 from engines.canonical import INTEGER_MAX
 from ledger.keys import public_key_bytes
@@ -105,7 +106,9 @@ def build_pack(ledger: RoundLedger, round_id: str, terms: PackTerms, key: "Ed255
     facts = PackFacts(*seen, rerun.draws, rerun.alternatives, clauses, software, digests)
     payload |= _readers(facts)
     payload["pack.json"] = document(_index(gathered, verification, absent, as_of_us, as_of_from))
-    return Pack(_bagged(round_id, as_of_us, verification.verdict, payload, key), verification, as_of_us, absent)
+    said = {"round_id": round_id, "verdict": verification.verdict}
+    cover = Cover(ROUND_PACK, folder_of(round_id), round_id, as_of_us, said)
+    return Pack(sealed(cover, payload, key), verification, as_of_us, absent)
 
 
 def _index(gathered: Gathered, verification: Verification, absent: dict[str, str], as_of_us: int, as_of_from: str) -> dict[str, Any]:
@@ -128,17 +131,6 @@ def _readers(facts: PackFacts) -> dict[str, bytes]:
     blocks = list(report_blocks(facts))
     title = f"Evidence pack of round {facts.verification.round_id}"
     return {"report.html": pack_page(title, blocks, facts.as_of_us), "report.pdf": pack_paper(title, blocks, facts.as_of_us)}
-
-
-def _bagged(round_id: str, as_of_us: int, verdict: str, payload: Mapping[str, bytes], key: "Ed25519PrivateKey") -> bytes:
-    """Return the zip of a payload, with its bag's tag files and signature."""
-    data = {f"data/{name}": content for name, content in payload.items()}
-    tags = {"bagit.txt": BAG_TEXT.encode(), "bag-info.txt": bag_description(as_of_us, round_id, data), MANIFEST: manifest(data)}
-    predicate = {"as_of_us": as_of_us, "prepared_for": "assessment", "round_id": round_id, "verdict": verdict}
-    tags["signature.json"] = signed_statement(predicate, tags, key)
-    tags[TAG_MANIFEST] = manifest(tags)
-    folder = folder_of(round_id)
-    return zip_bytes({f"{folder}/{name}": content for name, content in (data | tags).items()})
 
 
 def _moment(ledger: RoundLedger, gathered: Gathered, terms: PackTerms) -> tuple[int, str]:

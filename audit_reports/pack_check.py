@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, folder_of, manifest, read_zip
+from audit_reports.bag import folder_of, read_zip
 from audit_reports.draw_log import draw_log
 from audit_reports.pack_parts import CONSISTENCIES, DRAW, INDEX, ROUND_KEY, VERDICT, Index, MalformedError, Parts, Said
 from audit_reports.pack_record import check_balance, check_log_keys, check_stream, events_of
-from audit_reports.statement import SUBJECTS, read_statement
+from audit_reports.pack_seal import Cover, check_bag, check_statement
+from audit_reports.statement import ROUND_PACK
 from engines.game import EventBytes
 from engines.registry import game_of_rules, installed_rules_path
 from engines.rng import RandomStreamError, round_key, round_key_commitment, seed_commitment
@@ -148,42 +149,20 @@ class _Checking:
 
     def _check_bag(self) -> None:
         """Hold the manifests against the members."""
-        tags = {name: content for name, content in self._parts.tags.items() if name != TAG_MANIFEST}
-        payload = {f"data/{name}": content for name, content in self._parts.payload.items()}
-        for name, wanted in ((MANIFEST, manifest(payload)), (TAG_MANIFEST, manifest(tags)), ("bagit.txt", BAG_TEXT.encode())):
-            if self._parts.tags.get(name) != wanted:
-                self._find("bag", name, "what the members come to", "another text")
-        others = sorted(set(tags) - {*SUBJECTS, "signature.json"})
-        if others:
-            self._find("bag", "tag files", "those of the format alone", ", ".join(others))
-        self.checked.append(f"bag: {len(payload)} files under their hashes")
+        for each in check_bag(self._parts):
+            self._find(*each)
+        self.checked.append(f"bag: {len(self._parts.payload)} files under their hashes")
 
     def _check_statement(self, index: Index) -> None:
         """Hold signature and statement against the bag, and the folder against the round."""
-        tags = self._parts.tags
-        payload = {f"data/{name}": content for name, content in self._parts.payload.items()}
-        described = bag_description(index.as_of_us, index.round_id, payload)
-        if tags.get("bag-info.txt") != described or self._parts.folder != folder_of(index.round_id) or not self._parts.is_one_folder:
-            self._find("bag", "bag-info.txt and folder", "those of round and moment", "others")
-        named = self._parts.file("keys/pack.pub")
-        public_key = bytes.fromhex(named.decode("ascii").strip())
-        if named != f"{public_key.hex()}\n".encode():
-            self._find("pack_form", "keys/pack.pub", "64 hex digits and a newline", "another text")
-        statement = read_statement(tags.get("signature.json", b""), public_key)
-        if statement is None:
-            self._find("signature", "signature.json", "an in-toto statement in a DSSE envelope", "another text")
-            return
-        if not statement.is_signed:
-            self._find("signature", "signature", "one by the key in the pack", "none")
-        wanted = {name: hashlib.sha256(tags.get(name, b"")).hexdigest() for name in SUBJECTS}
-        said = {"as_of_us": index.as_of_us, "prepared_for": "assessment", "round_id": index.round_id, "verdict": index.verdict}
-        if statement.subjects != wanted or statement.predicate != said:
-            self._find("statement", "statement", "one over this bag and its cover", "another")
+        said = {"round_id": index.round_id, "verdict": index.verdict}
+        cover = Cover(ROUND_PACK, folder_of(index.round_id), index.round_id, index.as_of_us, said)
+        found = list(check_statement(self._parts, cover, self._pack_key))
+        for each in found:
+            self._find(*each)
         if not self._pack_key:
             self.unchecked.append("builder: signed by the key in the pack, not compared with one that you hold; give it with --key")
-        elif self._pack_key != public_key:
-            self._find("pack_key", "builder's key", self._pack_key.hex(), public_key.hex())
-        else:
+        elif not found:
             self.checked.append("builder: signed by the key that you hold")
 
     def _check_files(self, index: Index) -> None:

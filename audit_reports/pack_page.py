@@ -5,11 +5,12 @@ turns the direction of what stands beside it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Text, Verdict
+from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Picture, Spin, Table, Text, Verdict, named_links
 from audit_reports.output import UNSEEN, time_text
 from audit_reports.pictures import symbol_shape
 from audit_reports.round_report import SymbolReport
@@ -47,12 +48,13 @@ def _text(value: str) -> str:
 
 
 def _body(blocks: Sequence[Block]) -> Iterator[str]:
+    sections = {block.anchor: block.text for block in blocks if isinstance(block, Heading) and block.anchor}
     is_in_spins = False
     for block in blocks:
         if isinstance(block, Spin) and not is_in_spins:
             is_in_spins = True
             yield _STEPPER
-        yield from _block(block)
+        yield from _block(block, sections)
 
 
 _STEPPER = (
@@ -61,7 +63,7 @@ _STEPPER = (
 )
 
 
-def _block(block: Block | Board) -> Iterator[str]:
+def _block(block: Block | Board, sections: Mapping[str, str]) -> Iterator[str]:
     match block:
         case Heading():
             yield f'<h{block.level} id="{block.anchor}">{_text(block.text)}</h{block.level}>'
@@ -74,7 +76,11 @@ def _block(block: Block | Board) -> Iterator[str]:
             rows = "".join(f'<tr><th scope="row">{_text(name)}</th>{_value(value)}</tr>' for name, value in block.rows)
             yield f'<table class="pairs"><tbody>{rows}</tbody></table>'
         case Table():
-            yield _table(block)
+            yield _table(block, sections)
+        case Picture():
+            source = f"data:image/svg+xml;base64,{b64encode(block.svg).decode()}"
+            caption = f"<figcaption>{_text(block.caption)}</figcaption>"
+            yield f'<figure><img src="{source}" alt="{_text(block.words)}">{caption}</figure>'
         case Text():
             lines = "\n".join(map(_text, block.text.splitlines()))
             yield f'<details><summary>{_text(block.caption)}</summary><pre class="words">{lines}</pre></details>'
@@ -85,7 +91,7 @@ def _block(block: Block | Board) -> Iterator[str]:
             yield f'<section class="spin" aria-label="spin {block.number}">'
             yield f"<h3>Spin {block.number} of {block.of}: {_text(block.title)}</h3>"
             for each in block.blocks:
-                yield from _block(each)
+                yield from _block(each, sections)
             yield "</section>"
 
 
@@ -99,17 +105,25 @@ def _value(text: str, kind: str = "") -> str:
     return f"<td{_class(kinds)}><bdi>{_text(text)}</bdi></td>"
 
 
-def _table(block: Table) -> str:
+def _linked(cell: str, sections: Mapping[str, str]) -> str:
+    """Return a cell whose names lead to files beside the page or to its sections."""
+    links = (f'<a href="{_text(place)}">{_text(name)}</a>' for place, name in named_links(cell, sections))
+    return f'<td class="links">{", ".join(links)}</td>'
+
+
+def _table(block: Table, sections: Mapping[str, str]) -> str:
     head = "".join(
         f'<th scope="col">{_text(each)}</th>' if each else '<th scope="col"><span class="unseen">unit</span></th>' for each in block.heads
     )
-    rows = "".join(
-        f"<tr>{''.join(_value(cell, 'right' if place in block.right else '') for place, cell in enumerate(row))}</tr>" for row in block.rows
-    )
+    rows = "".join(f"<tr>{''.join(_cell_of(block, place, cell, sections) for place, cell in enumerate(row))}</tr>" for row in block.rows)
     table = f"<table><caption>{_text(block.caption)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     if block.is_folded:
         return f"<details><summary>{_text(block.caption)}: {len(block.rows)}</summary>{_scrolled(table, block.caption)}</details>"
     return _scrolled(table, block.caption)
+
+
+def _cell_of(block: Table, place: int, cell: str, sections: Mapping[str, str]) -> str:
+    return _linked(cell, sections) if place in block.links else _value(cell, "right" if place in block.right else "")
 
 
 def _scrolled(table: str, name: str) -> str:

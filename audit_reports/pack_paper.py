@@ -5,11 +5,11 @@ The text goes to typst as data, never as markup. The same blocks give the same b
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Spin, Table, Text, Verdict
+from audit_reports.blocks import Block, Board, Cell, Heading, Pairs, Paragraph, Picture, Spin, Table, Text, Verdict, named_links
 from audit_reports.output import time_text
 from audit_reports.pictures import symbol_svg
 from audit_reports.round_report import SymbolReport
@@ -42,7 +42,8 @@ def pack_paper(title: str, blocks: Sequence[Block], as_of_us: int) -> bytes:
     except ImportError as error:
         raise PaperMissingError from error
     symbols: dict[int, SymbolReport] = {}
-    body = [drawn for block in blocks for drawn in _drawn(block, symbols)]
+    sections = {block.anchor: block.text for block in blocks if isinstance(block, Heading) and block.anchor}
+    body = [drawn for block in blocks for drawn in _drawn(_with_names(block, sections), symbols)]
     pictures = {str(number): symbol_svg(symbol) for number, symbol in sorted(symbols.items())}
     data = {"title": _drawable(title), "heading": _text(title), "as_of": time_text(as_of_us), "body": body, "pictures": pictures}
     compiler = typst.Compiler(_LAYOUT.read_bytes(), ignore_system_fonts=True, sys_inputs={"data": json.dumps(data)})
@@ -74,6 +75,9 @@ def _drawn(block: Block | Board, symbols: dict[int, SymbolReport]) -> Iterator[d
             yield {"kind": "pairs", "rows": [[_text(cell) for cell in row] for row in block.rows]}
         case Table():
             yield from _table(block)
+        case Picture():
+            words = {"caption": _text(block.caption), "words": _text(block.words)}
+            yield {"kind": "picture", **words, "svg": block.svg.decode()}
         case Text():
             yield {"kind": "words", "caption": _text(block.caption), "lines": [_text(line) for line in block.text.splitlines()]}
         case Board():
@@ -84,6 +88,19 @@ def _drawn(block: Block | Board, symbols: dict[int, SymbolReport]) -> Iterator[d
             yield {"kind": "heading", "level": 2, "text": _text(title), "starts-page": False}
             for each in block.blocks:
                 yield from _drawn(each, symbols)
+
+
+def _with_names(block: Block, sections: Mapping[str, str]) -> Block:
+    """Return a block whose links, which lead nowhere on paper, are the names of files and sections."""
+    if not isinstance(block, Table) or not block.links:
+        return block
+    rows = [
+        tuple(
+            ", ".join(name for _, name in named_links(cell, sections)) if place in block.links else cell for place, cell in enumerate(row)
+        )
+        for row in block.rows
+    ]
+    return block._replace(rows=tuple(rows), links=frozenset())
 
 
 def _table(block: Table) -> Iterator[dict[str, Any]]:

@@ -13,11 +13,11 @@ from ledger.keys import public_key_bytes
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["SUBJECTS", "Statement", "read_statement", "signed_statement"]
+__all__ = ["CERTIFICATION_PACK", "ROUND_PACK", "SUBJECTS", "Statement", "read_statement", "signed_statement"]
 
 SUBJECTS = ("bag-info.txt", "bagit.txt", "manifest-sha256.txt")
 _PAYLOAD_TYPE = "application/vnd.in-toto+json"
-_PREDICATE_TYPE = "urn:slot-audit:round-pack:1"
+ROUND_PACK, CERTIFICATION_PACK = "urn:slot-audit:round-pack:1", "urn:slot-audit:certification-pack:1"
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 # Points of small order on Ed25519's curve, in every way that they can be written: a key that is one signs whatever is shown to it.
 _SIGNING_ALL = frozenset(
@@ -48,10 +48,13 @@ def _to_be_signed(payload: bytes) -> bytes:
     return b"DSSEv1 %d %s %d %s" % (len(_PAYLOAD_TYPE), _PAYLOAD_TYPE.encode(), len(payload), payload)
 
 
-def signed_statement(predicate: Mapping[str, Any], tags: Mapping[str, bytes], key: "Ed25519PrivateKey") -> bytes:
-    """Return the envelope over the tag files of a bag that stand for all of it; predicate: what is said of it."""
+def signed_statement(kind: str, predicate: Mapping[str, Any], tags: Mapping[str, bytes], key: "Ed25519PrivateKey") -> bytes:
+    """Return the envelope over the tag files of a bag that stand for all of it.
+
+    kind: ROUND_PACK or CERTIFICATION_PACK. predicate: what is said of the pack.
+    """
     subject = [{"digest": {"sha256": hashlib.sha256(tags[name]).hexdigest()}, "name": name} for name in SUBJECTS]
-    statement = {"_type": _STATEMENT_TYPE, "predicate": dict(predicate), "predicateType": _PREDICATE_TYPE, "subject": subject}
+    statement = {"_type": _STATEMENT_TYPE, "predicate": dict(predicate), "predicateType": kind, "subject": subject}
     payload = canonical_json(statement)
     signature = {
         "keyid": hashlib.sha256(public_key_bytes(key)).hexdigest(),
@@ -61,8 +64,8 @@ def signed_statement(predicate: Mapping[str, Any], tags: Mapping[str, bytes], ke
     return canonical_json(envelope) + b"\n"
 
 
-def read_statement(envelope: bytes, public_key: bytes) -> Statement | None:
-    """Return what an envelope says and whether this key of 32 bytes signed it; None for what is no such envelope."""
+def read_statement(kind: str, envelope: bytes, public_key: bytes) -> Statement | None:
+    """Return what an envelope of this kind says and whether this key of 32 bytes signed it; None for what is no such envelope."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -74,7 +77,7 @@ def read_statement(envelope: bytes, public_key: bytes) -> Statement | None:
         subjects = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
         is_form = (statement["_type"], statement["predicateType"], values["payloadType"]) == (
             _STATEMENT_TYPE,
-            _PREDICATE_TYPE,
+            kind,
             _PAYLOAD_TYPE,
         )
         if not is_form or canonical_json(values) + b"\n" != envelope or canonical_json(statement) != payload:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit_reports.bag import BAG_TEXT, MANIFEST, TAG_MANIFEST, bag_description, manifest, read_zip, zip_bytes
-from audit_reports.statement import signed_statement
+from audit_reports.statement import ROUND_PACK, signed_statement
 from engines.canonical import canonical_json
 from ledger.checkpoint import Checkpoint, sign_checkpoint
 from ledger.keys import VerifierKey, log_origin, public_key_bytes
@@ -266,7 +266,7 @@ class Forgery:
         self.tags["bag-info.txt"] = bag_description(int(self.index["as_of_us"]), self.round_id, payload)
 
     def _statement(self) -> None:
-        self.tags["signature.json"] = signed_statement(self.predicate, self.tags, self.pack_key)
+        self.tags["signature.json"] = signed_statement(ROUND_PACK, self.predicate, self.tags, self.pack_key)
 
     @property
     def predicate(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 
 from audit_reports.bag import folder_of
-from audit_reports.statement import signed_statement
+from audit_reports.statement import ROUND_PACK, signed_statement
 from tests.pack_forging import Forgery, document, key_of, wrong
 
 __all__: list[str] = []
@@ -60,7 +60,7 @@ def index_of_a_round_in_play(pack: Forgery) -> None:
 
 def _statement(pack: Forgery, **values: object) -> None:
     pack.reach("statement")
-    pack.tags["signature.json"] = signed_statement({**pack.predicate, **values}, pack.tags, pack.pack_key)
+    pack.tags["signature.json"] = signed_statement(ROUND_PACK, {**pack.predicate, **values}, pack.tags, pack.pack_key)
 
 
 @wrong("statement|verdict|sign")
@@ -91,21 +91,21 @@ def statement_that_certifies(pack: Forgery) -> None:
 def statement_over_another_bag(pack: Forgery) -> None:
     """The builder signed for a bag with other files."""
     others = {**pack.reach("statement").tags, "manifest-sha256.txt": b""}
-    pack.tags["signature.json"] = signed_statement(pack.predicate, others, pack.pack_key)
+    pack.tags["signature.json"] = signed_statement(ROUND_PACK, pack.predicate, others, pack.pack_key)
 
 
 @wrong("sign|key")
 def signature_of_another_key(pack: Forgery) -> None:
     """The builder's key in the pack is not the one that signed."""
     pack.reach("statement")
-    pack.tags["signature.json"] = signed_statement(pack.predicate, pack.tags, key_of("another"))
+    pack.tags["signature.json"] = signed_statement(ROUND_PACK, pack.predicate, pack.tags, key_of("another"))
 
 
 @wrong("sign")
 def signature_of_another_text(pack: Forgery) -> None:
     """The signature is the builder's, of another statement."""
     envelope = json.loads(pack.reach("statement").tags["signature.json"])
-    other = json.loads(signed_statement({**pack.predicate, "verdict": "x"}, pack.tags, pack.pack_key))
+    other = json.loads(signed_statement(ROUND_PACK, {**pack.predicate, "verdict": "x"}, pack.tags, pack.pack_key))
     pack.tags["signature.json"] = document({**envelope, "signatures": other["signatures"]})
 
 
