@@ -13,18 +13,19 @@ from ledger.store import RoundRecord
 from replay.verdict import CheckName
 from replay.verification import Verification
 
-__all__ = ["Clause", "ClauseFacts", "ClauseResult", "clause_matrix"]
+__all__ = ["STANDARDS", "Clause", "ClauseFacts", "ClauseResult", "clause_matrix"]
 
 ClauseResult = Literal["pass", "fail", "not_applicable", "not_assessed"]
 Judgement = tuple[ClauseResult, str]
 Judge = Callable[["ClauseFacts"], Judgement]
 
 # What a standard is called, where its clauses were read (primary: its own text; secondary: what others say of it), and as of when.
-_STANDARDS: Mapping[str, tuple[str, str, str]] = {
+STANDARDS: Mapping[str, tuple[str, str, str]] = {
     "GLI-19": ("GLI-19 v3.0, Interactive Gaming Systems", "primary", "2020-07-17"),
     "NJ": ("New Jersey N.J.A.C. 13:69O", "primary", "2026-11-30"),
     "PA": ("Pennsylvania 58 Pa. Code", "primary", "2026-11-30"),
     "AGCO": ("AGCO Registrar's Standards for Internet Gaming", "primary", "2026-11-30"),
+    "MGA": ("Malta Gaming Authority", "secondary", "2026-11-30"),
     "UKGC": ("UK Gambling Commission, Remote Technical Standards", "secondary", "2026-11-30"),
 }
 
@@ -415,6 +416,6 @@ def clause_matrix(facts: ClauseFacts) -> Iterator[Clause]:
     """Yield each clause with what this pack shows of it; files that are not in the pack are not named."""
     for row in _ROWS:
         result, why = row.judge(facts)
-        name, source, as_of = _STANDARDS[row.standard]
+        name, source, as_of = STANDARDS[row.standard]
         files = tuple(file for file in row.files.split() if file in facts.files)
         yield Clause(name, row.clause, row.title, result, why, files, source, as_of)

@@ -21,6 +21,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 from audit_reports.commands import (
     account,
     builds,
+    certify,
     checkpoint,
     dispute,
     games,
@@ -121,6 +122,7 @@ for module in (
     dispute,
     retention,
     simulate,
+    certify,
 ):
     module.register(app)
 

@@ -46,6 +46,7 @@ __all__ = [
     "named_choices",
     "named_ledger",
     "parse_count",
+    "parse_moment",
     "parse_span",
     "parse_time",
     "writing_ledger",
@@ -223,6 +224,16 @@ def parse_time(text: str, option: str, zone: str) -> int | None:
     except (ValueError, OverflowError) as error:
         raise UsageError(option, wanted, text) from error
     return (moment - EPOCH_START) // timedelta(microseconds=1)
+
+
+def parse_moment(as_of: str, zone: str) -> int | None:
+    """Return the time of --as-of, None where none was named; raises UsageError for one that a pack cannot hold."""
+    from engines.canonical import INTEGER_MAX
+
+    as_of_us = parse_time(as_of, "--as-of", zone)
+    if as_of_us is not None and not 0 <= as_of_us <= INTEGER_MAX:
+        raise UsageError("--as-of", "a time from 1970 to 2255", as_of)
+    return as_of_us
 
 
 def parse_span(since: str, until: str, zone: str) -> Span:

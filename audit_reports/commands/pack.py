@@ -1,7 +1,6 @@
 """Evidence packs: `pack build`, `pack verify`."""
 
 import hashlib
-import os
 import sys
 import tomllib
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit_reports.builder_key import builder_key
 from audit_reports.new_file import check_new, write_new
 from audit_reports.options import (
     CheckpointOption,
@@ -22,6 +22,7 @@ from audit_reports.options import (
     check_file_name,
     keys_folder,
     named_ledger,
+    parse_moment,
     parse_time,
 )
 from audit_reports.output import note, print_json, print_line
@@ -77,8 +78,8 @@ def build(
     path = named_ledger(ledger)
     folder = keys_folder(path, keys)
     anchors = load_anchors(checkpoints or [], vkeys or [])
-    terms = PackTerms(folder, anchors, file_rules, Path(rules) if rules else None, _case(case), _moment(as_of, zone), _texts(texts))
-    signing_key = _builder_key(pack_key)
+    terms = PackTerms(folder, anchors, file_rules, Path(rules) if rules else None, _case(case), parse_moment(as_of, zone), _texts(texts))
+    signing_key = builder_key(pack_key)
     opened = RoundLedger.open_for_reading(path)
     try:
         _check_not_the_log(signing_key, opened)
@@ -121,16 +122,6 @@ def _case(file: str) -> dict[str, Any] | None:
     return {**values, "claimed_minor": claimed}
 
 
-def _moment(as_of: str, zone: str) -> int | None:
-    """Return the time that was named; raises UsageError for one that a pack cannot hold."""
-    from engines.canonical import INTEGER_MAX
-
-    as_of_us = parse_time(as_of, "--as-of", zone)
-    if as_of_us is not None and not 0 <= as_of_us <= INTEGER_MAX:
-        raise UsageError("--as-of", "a time from 1970 to 2255", as_of)
-    return as_of_us
-
-
 def _texts(folder: str) -> dict[str, bytes]:
     """Return the files of a folder by their SHA-256; what is longer than a text of a game is passed over."""
     if not folder:
@@ -140,21 +131,6 @@ def _texts(folder: str) -> dict[str, bytes]:
         raise UsageError("--texts", "a folder", folder)
     files = [path.read_bytes() for path in sorted(place.iterdir()) if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX]
     return {hashlib.sha256(content).hexdigest(): content for content in files}
-
-
-def _builder_key(named: str) -> Any:
-    """Return the key that packs are signed with, made where there is none."""
-    from ledger.errors import KeyMissing
-    from ledger.keys import create_signing_key, load_signing_key
-
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    path = Path(named) if named else Path(base) / "slot-audit" / "pack.key"
-    try:
-        return load_signing_key(path)
-    except KeyMissing:
-        key = create_signing_key(path)
-        note(f"the builder's key was not there: made, in {path}")
-        return key
 
 
 def _check_not_the_log(key: Any, ledger: "RoundLedger") -> None:

@@ -11,7 +11,7 @@ import typer
 from audit_reports.options import GameOption, JsonOption, RulesOption, UsageError, chosen_choices, chosen_rules, job_count, parse_count
 from audit_reports.output import follow, note, print_json, print_line
 
-__all__ = ["MissingExtraError", "register"]
+__all__ = ["MissingExtraError", "register", "simulation_seed"]
 
 SEED_BYTES = 32
 INTERVAL_ROUNDS_MIN = 1000  # fewer are far from the normal distribution that the interval supposes
@@ -61,7 +61,7 @@ def simulate(
     choices = chosen_choices(chosen, choice)
     jobs = job_count(jobs)
     count = parse_count(rounds, "--rounds")
-    seed_bytes = _seed(seed)
+    seed_bytes = simulation_seed(seed)
     if find_spec("numba") is None:
         raise MissingExtraError("simulate", "numba", "fast")
     from engines.simulate import CHUNK_ROUNDS, Sums
@@ -87,7 +87,8 @@ def simulate(
         note(f"rules from a file outside the registry, hash {chosen.rules_hash}")
 
 
-def _seed(text: str) -> bytes:
+def simulation_seed(text: str) -> bytes:
+    """Return the seed of an option in hex, a fresh one where it is empty; raises UsageError."""
     if not text:
         return os.urandom(SEED_BYTES)
     try:
