@@ -184,8 +184,8 @@ def _ways(report: CertificationReport) -> Iterator[Block]:
     compared = report.par["two_ways"]
     wrong, tables, others = (
         [each for each in compared if not each["agrees"]],
-        [each for each in compared if each["figure"].startswith(("strip ", "paytable"))],
-        [each for each in compared if not each["figure"].startswith(("strip ", "paytable"))],
+        [each for each in compared if each["kind"] == "table"],
+        [each for each in compared if each["kind"] != "table"],
     )
     if wrong:
         rows = tuple((each["figure"], each["of"], each["first"], each["second"]) for each in wrong)

@@ -36,8 +36,9 @@ class ParFacts(NamedTuple):
 
 
 class _TwoWays(NamedTuple):
-    """A figure by two ways; `agrees` is whether the second holds the first."""
+    """A figure or table by two ways; `agrees` is whether the second holds the first."""
 
+    kind: str  # `table` of the rules rebuilt from rounds, `exact` figure in an interval, `sum` added up twice
     figure: str
     of: str
     first: str
@@ -205,7 +206,7 @@ def _compared(facts: ParFacts, exact: list[ExactFigure]) -> Iterator[_TwoWays]:
     for table in observed_tables(rules, facts.seen):
         second = f"{table.seen} of {table.of} places seen, {'all as stated' if not table.wrong else '; '.join(table.wrong)}"
         how = f"rebuilt from boards and wins of {facts.seen.rounds} rounds"
-        yield _TwoWays(table.what, "", "the rules file", "as the kernel reads it", second, how, table.agrees)
+        yield _TwoWays("table", table.what, "", "the rules file", "as the kernel reads it", second, how, table.agrees)
     pairs = [(figure, interval) for figure in exact if (interval := _seen_of(facts, figure, Fraction(1))) is not None]
     pairs = [(figure, interval) for figure, interval in pairs if figure.value or interval.seen]  # what cannot be and was not seen
     # All intervals together hold at the family's confidence: each is as wide as its share of what is left asks for (Bonferroni).
@@ -215,9 +216,8 @@ def _compared(facts: ParFacts, exact: list[ExactFigure]) -> Iterator[_TwoWays]:
         interval = _seen_of(facts, figure, z) or narrow
         second = f"{decimal_text(interval.low)} to {decimal_text(interval.high)}"
         how = f"{decimal_text(interval.seen)} seen, interval at z {decimal_text(z, 6)}: all {len(pairs)} together {FAMILY_PERCENT} %"
-        yield _TwoWays(
-            figure.name.replace("_", " "), figure.of, decimal_text(figure.value), figure.how, second, how, interval.holds(figure.value)
-        )
+        name, value = figure.name.replace("_", " "), decimal_text(figure.value)
+        yield _TwoWays("exact", name, figure.of, value, figure.how, second, how, interval.holds(figure.value))
     for each in facts.simulated:
         yield from _added_twice(each)
 
@@ -263,7 +263,7 @@ def _added_twice(each: Simulated) -> Iterator[_TwoWays]:
     )
     for figure, by_strata, by_class, at_end in rows:
         agrees = by_strata == by_class == at_end
-        yield _TwoWays(figure, name, str(by_strata), "by strip set of the paid spin", str(by_class), "by class of win", agrees)
+        yield _TwoWays("sum", figure, name, str(by_strata), "by strip set of the paid spin", str(by_class), "by class of win", agrees)
 
 
 def _finding(code: str, where: str, want: str, got: str) -> dict[str, str]:
