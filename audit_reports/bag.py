@@ -15,6 +15,7 @@ __all__ = [
     "PackUnreadableError",
     "bag_description",
     "folder_of",
+    "is_certification",
     "manifest",
     "read_zip",
     "zip_bytes",
@@ -45,6 +46,11 @@ class PackUnreadableError(Exception):
 def folder_of(round_id: str) -> str:
     """Return the folder that all members of a round's pack lie in."""
     return f"round-{hashlib.sha256(round_id.encode()).hexdigest()[:16]}"
+
+
+def is_certification(members: Mapping[str, bytes]) -> bool:
+    """Return whether the members of a pack are those of a game's certification, by the name of their folder."""
+    return next(iter(members), "").startswith("certification-")
 
 
 def bag_description(as_of_us: int, round_id: str, payload: Mapping[str, bytes]) -> bytes:

@@ -4,7 +4,8 @@ Built from what was simulated, tested and forced before; nothing is played here.
 """
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,7 @@ __all__ = [
     "build_certification",
     "certification_folder",
     "certification_identifier",
+    "redactions_of",
 ]
 
 _FOLDER = Path(__file__).parent / "verifier"
@@ -204,6 +206,17 @@ def _of_parts(parts: Sequence[Part]) -> list[dict[str, str]]:
         for part in parts
         if not part.agrees
     ]
+
+
+def redactions_of(payload: Mapping[str, bytes]) -> dict[str, str] | None:
+    """Return the files that a redacted pack withholds, with the SHA-256 of each; None for a whole one.
+
+    Raises KeyError, TypeError and ValueError for what is no list of redactions.
+    """
+    content = payload.get("redactions.json")
+    if content is None:
+        return None
+    return {str(row["file"]): str(row["sha256"]) for row in json.loads(content)["withheld"]}
 
 
 def _redacted(payload: dict[str, bytes]) -> dict[str, bytes]:

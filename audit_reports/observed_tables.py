@@ -14,7 +14,7 @@ from audit_reports.long_simulation import Configuration, configurations
 from engines.game import Game
 from engines.rules import GameRules
 
-__all__ = ["ObservedTables", "Seen", "observe", "observed_tables"]
+__all__ = ["OBSERVED_ROUNDS", "ObservedTables", "Seen", "observe", "observed_tables"]
 
 
 FirstBoard = tuple[int, bool, int]  # strip set, whether it won, number of scatters or Moons
@@ -47,6 +47,7 @@ class ObservedTables(NamedTuple):
 
 
 WRONG_MAX = 5
+OBSERVED_ROUNDS = 3_000  # of each configuration of a certification
 BOUGHT_MODE = "buy"  # its first board is not drawn as another is
 
 

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -27,17 +27,16 @@ from audit_reports.options import (
 from audit_reports.output import follow, note, print_json, print_line
 
 if TYPE_CHECKING:
-    from audit_reports.certification import CertificationFacts, Part
+    from audit_reports.certification import CertificationFacts
     from audit_reports.long_simulation import Simulated, SimulationTerms
     from engines.game import Game
     from engines.rules import GameRules
 
-__all__ = ["register"]
+__all__ = ["register", "verify_certification"]
 
 DEFAULT_ROUNDS = "2e7"
 ROUNDS_MIN = 10_000
-OBSERVED_ROUNDS = 3_000  # of each configuration, whose boards and wins are looked at
-LIBRARIES = {"numba": "certify", "scipy": "certify", "matplotlib": "certify", "cyclonedx": "certify", "typst": "certify"}
+LIBRARIES = ("numba", "scipy", "matplotlib", "cyclonedx", "typst")
 
 
 def register(app: typer.Typer) -> None:
@@ -71,7 +70,8 @@ def certify(
     if count < ROUNDS_MIN:
         raise UsageError("--rounds", f"{ROUNDS_MIN} at least, for intervals that mean something", rounds)
     moment = parse_moment(as_of, zone)
-    _check_libraries()
+    for library in LIBRARIES:
+        _check_library(library)
     key = builder_key(pack_key)
     terms = _terms(chosen, count, simulation_seed(seed) if seed else b"")
     progress = Path(f"{out}.progress")
@@ -80,12 +80,11 @@ def certify(
     progress.unlink(missing_ok=True)
 
 
-def _check_libraries() -> None:
+def _check_library(library: str) -> None:
     from importlib.util import find_spec
 
-    for library, extra in LIBRARIES.items():
-        if find_spec(library) is None:
-            raise MissingExtraError("certify", library, extra)
+    if find_spec(library) is None:
+        raise MissingExtraError("certify", library, "certify")
 
 
 def _terms(rules: "GameRules", count: int, seed: bytes) -> "SimulationTerms":
@@ -99,6 +98,7 @@ def _facts(
 ) -> "CertificationFacts":
     """Do all the work that a pack is built from, with its progress; nothing of it depends on the number of workers."""
     from audit_reports.certification import CertificationFacts
+    from audit_reports.certified_parts import PART_NAMES, certified_parts
     from audit_reports.charts import certification_charts
     from audit_reports.par_sheet import ParFacts
     from engines.registry import game_of_rules, installed_rules, installed_rules_path, rules_versions
@@ -108,7 +108,7 @@ def _facts(
     simulated = list(_simulated(terms, *run))
     par = ParFacts(game, simulated, _seen(game, terms.seed), _routes(game, terms.seed))
     charts = list(certification_charts(rules, simulated))
-    parts = list(_parts(game, terms.seed, tests))
+    parts = list(follow(certified_parts(game, terms.seed, tests), what="parts made apart", total=len(PART_NAMES)))
     path = rules_path or installed_rules_path(rules.game, rules.version, rules.rules_hash)
     assert path is not None
     same_version = installed_rules(rules.game, rules.version) if rules.version in rules_versions(rules.game) else rules
@@ -140,7 +140,7 @@ def _simulated(terms: "SimulationTerms", progress: Path, jobs: int, is_resumed: 
 
 def _seen(game: "Game", seed: bytes) -> Any:
     from audit_reports.long_simulation import configurations
-    from audit_reports.observed_tables import observe
+    from audit_reports.observed_tables import OBSERVED_ROUNDS, observe
 
     seen = None
     for each in follow(observe(game, OBSERVED_ROUNDS, seed), what="configurations looked at", total=len(configurations(game.rules))):
@@ -154,11 +154,6 @@ def _routes(game: "Game", seed: bytes) -> Any:
     modes = [mode.name for mode in game.rules.modes]
     found = follow((cap_route(game.rules, mode, seed) for mode in modes), what="ways to the cap", total=len(modes))
     return dict(zip(modes, found, strict=True))
-
-
-def _parts(game: "Game", seed: bytes, tests: str) -> Iterator["Part"]:
-    """Yield the parts that are made apart from the simulation."""
-    yield from ()
 
 
 def _finish(facts: "CertificationFacts", key: Any, out: str, is_redacted: bool, as_json: bool) -> None:
@@ -182,3 +177,31 @@ def _finish(facts: "CertificationFacts", key: Any, out: str, is_redacted: bool, 
         note("redacted: what shows strips is left out, and named with its hash in redactions.json")
     if pack.findings:
         sys.exit(EXIT_FINDINGS)
+
+
+def verify_certification(data: bytes, file: str, pack_key: bytes, *, as_json: bool) -> NoReturn:
+    """Check a certification pack, with its progress, and end with its exit status; pack_key: the builder's, 32 bytes, or none."""
+    from audit_reports.certification_check import CertificationChecking
+    from audit_reports.verdict_view import finding_json, finding_lines
+
+    for library in ("numba", "scipy"):
+        _check_library(library)
+    checking = CertificationChecking(data, file, pack_key)
+    for _ in follow(checking.steps(), what="checks", total=None):
+        pass
+    found = checking.result
+    if as_json:
+        facts = {"of": found.game, "verdict": found.verdict, "checked": found.checked, "unchecked": found.unchecked}
+        print_json({"schema": "certification-verify/1", **facts, "findings": [finding_json(each) for each in found.findings]})
+    else:
+        count = len(found.findings)
+        head = "NOTHING FOUND" if not count else f"{count} FINDING{'S' * (count > 1)}"
+        print_line(f"{head}  certification pack of {found.game or 'unknown'}, whose own verdict is {found.verdict or 'none'}")
+        for text in found.checked:
+            print_line(f"  checked      {text}")
+        for text in found.unchecked:
+            print_line(f"  not checked  {text}")
+        for each in found.findings:
+            for line in finding_lines(each):
+                print_line(line)
+    sys.exit(found.exit_status)

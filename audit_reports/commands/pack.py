@@ -156,9 +156,12 @@ def verify(
 ) -> None:
     """Check a pack by itself: bag, signature, record, rules, and the engine run again; without the ledger and without a network.
 
+    Of a certification pack figures are computed again from its sums, and all but most of the simulation is made again; some minutes.
+
     Example: audit pack verify dispute.zip --vkey log.vkey
     """
-    from audit_reports.bag import BYTES_MAX
+    from audit_reports.bag import BYTES_MAX, is_certification, read_zip
+    from audit_reports.commands.certify import verify_certification
     from audit_reports.pack_check import check_pack
     from audit_reports.pack_view import check_lines
     from audit_reports.verdict_view import finding_json
@@ -171,7 +174,10 @@ def verify(
 
         file_rules = load_rules(Path(rules))
     held = [load_verifier_key(Path(name)) for name in vkeys or []]
-    found = check_pack(_read(file, BYTES_MAX), file, vkeys=held, pack_key=_public_key(key), rules=file_rules)
+    data, public_key = _read(file, BYTES_MAX), _public_key(key)
+    if is_certification(read_zip(data, file)):
+        verify_certification(data, file, public_key, as_json=as_json)
+    found = check_pack(data, file, vkeys=held, pack_key=public_key, rules=file_rules)
     if as_json:
         facts = {"round_id": found.round_id, "verdict": found.verdict, "checked": found.checked, "unchecked": found.unchecked}
         findings = [finding_json(finding) for finding in found.findings]
