@@ -275,4 +275,7 @@ def test_a_missing_library_is_named_with_its_extra(built: Built, tmp_path: Path,
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "scipy" else find(name, *rest))
     done = run(capfd, *_command(tmp_path / "none.zip", built.key))
-    assert (done.status, done.err.strip()) == (2, "audit: audit certify: want the library scipy, got none; pip install 'slot-audit[certify]'")
+    assert (done.status, done.err.strip()) == (
+        2,
+        "audit: audit certify: want the library scipy, got none; pip install 'slot-audit[certify]'",
+    )
