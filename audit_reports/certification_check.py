@@ -249,7 +249,7 @@ class CertificationChecking:
         if index.engine_fingerprint != game.fingerprint:
             self._unchecked.append(f"parts made apart: by engine {index.engine_fingerprint}, installed is {game.fingerprint}")
             return
-        for part in certified_parts(game, bytes.fromhex(index.seed), index.test_list):
+        for part in certified_parts(game, bytes.fromhex(index.seed), index.rounds, index.test_list):
             if part.name in index.parts:
                 self._hold(f"{part.name}.json", part.document)
                 for name, content in part.files.items():

@@ -63,6 +63,8 @@ def certify(
 
     Example: audit certify --game moon-spell -o moon-spell.zip
     """
+    from audit_reports.randomness.lists_of_tests import shipped_list
+
     check_file_name(out, "-o")
     check_new(out)
     chosen = chosen_rules(game, rules)
@@ -70,6 +72,7 @@ def certify(
     if count < ROUNDS_MIN:
         raise UsageError("--rounds", f"{ROUNDS_MIN} at least, for intervals that mean something", rounds)
     moment = parse_moment(as_of, zone)
+    shipped_list(tests)
     for library in LIBRARIES:
         _check_library(library)
     key = builder_key(pack_key)
@@ -108,7 +111,7 @@ def _facts(
     simulated = list(_simulated(terms, *run))
     par = ParFacts(game, simulated, _seen(game, terms.seed), _routes(game, terms.seed))
     charts = list(certification_charts(rules, simulated))
-    parts = list(follow(certified_parts(game, terms.seed, tests), what="parts made apart", total=len(PART_NAMES)))
+    parts = list(follow(certified_parts(game, terms.seed, terms.rounds, tests), what="parts made apart", total=len(PART_NAMES)))
     path = rules_path or installed_rules_path(rules.game, rules.version, rules.rules_hash)
     assert path is not None
     same_version = installed_rules(rules.game, rules.version) if rules.version in rules_versions(rules.game) else rules

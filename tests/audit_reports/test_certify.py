@@ -1,4 +1,4 @@
-"""`audit certify` and `audit pack verify` of what it builds: a pack of a game, whole and redacted, the same bytes again, wrong ones found."""
+"""`audit certify` and `audit pack verify` of what it builds: whole and redacted packs, the same bytes again, wrong ones found."""
 
 import hashlib
 import json
@@ -249,7 +249,7 @@ def test_ctrl_c_and_resume(built: Built, tmp_path: Path) -> None:
         (["--seed", "xyz"], "--seed: want bytes in hex"),
         (["--as-of", "2500-01-01T00:00:00Z"], "--as-of: want a time from 1970 to 2255"),
         (["--resume"], "want one to go on from; leave out --resume, got none"),
-        (["--tests", "gli-11"], "--tests"),
+        (["--tests", "gli-11"], "list of tests 'gli-11': want one of gli-19, pennsylvania"),
     ],
 )
 def test_wrong_usage_is_said(more: list[str], message: str, built: Built, tmp_path: Path, capfd: Capture) -> None:
