@@ -246,6 +246,9 @@ class CertificationChecking:
 
     def _remake_parts(self, index: Index, game: Game) -> Iterator[str]:
         """Make every other part again from the seed, and hold it against the pack's."""
+        if self._findings:
+            self._unchecked.append("parts made apart: not made again, for something is wrong already")
+            return
         if index.engine_fingerprint != game.fingerprint:
             self._unchecked.append(f"parts made apart: by engine {index.engine_fingerprint}, installed is {game.fingerprint}")
             return

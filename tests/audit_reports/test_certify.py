@@ -167,6 +167,9 @@ WRONG: dict[str, tuple[Callable[[Built], dict[str, bytes]], str]] = {
     ),
     "one more minor unit won": (_file("simulation.json", _more_won), "simulation"),
     "an exact figure of another value": (_file("derivation.json", lambda log: log["figures"][0].update(value="1/2")), "made_again"),
+    "a p-value": (_file("randomness.json", lambda part: part["rows"][3].update(p="0.500000")), "made_again"),
+    "a forced round that failed": (_file("forced.json", lambda part: part["rows"][0].update(total_win_minor=1)), "made_again"),
+    "a digest of the other kernel": (_file("determinism.json", lambda part: part["rows"][0].update(second="0" * 64)), "made_again"),
     "a verdict turned": (_file("pack.json", lambda index: index.update(verdict="disagrees")), "verdict"),
     "a rules file of another hash": (
         lambda pack: {**pack.files, "rules.toml": pack.files["rules.toml"].replace(b"9071", b"9072")},
