@@ -29,6 +29,7 @@ from audit_reports.commands import (
     incident,
     integrity,
     life,
+    monitor,
     pack,
     play,
     profile,
@@ -123,6 +124,7 @@ for module in (
     retention,
     simulate,
     certify,
+    monitor,
 ):
     module.register(app)
 

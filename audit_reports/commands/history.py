@@ -21,7 +21,8 @@ from audit_reports.options import (
     named_ledger,
     parse_span,
 )
-from audit_reports.output import follow, note, print_json, print_line, printable, table, time_text
+from audit_reports.output import follow, note, print_json, print_line, table, time_text
+from audit_reports.spreadsheet import spreadsheet_safe
 
 __all__ = ["register"]
 
@@ -198,13 +199,7 @@ def _print_csv(entries: list[Any]) -> None:
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(RoundEntry._fields)
-    writer.writerows([_spreadsheet_safe(value) if isinstance(value, str) else value for value in entry] for entry in entries)
-
-
-def _spreadsheet_safe(text: str) -> str:
-    """Return text that no spreadsheet runs as a formula: with an apostrophe before what would begin one. Numbers are no text here."""
-    shown = printable(text)
-    return f"'{shown}" if shown.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else shown
+    writer.writerows([spreadsheet_safe(value) if isinstance(value, str) else value for value in entry] for entry in entries)
 
 
 def _print_json(entries: list[Any], differences: list[Any] | None) -> None:
