@@ -10,7 +10,7 @@ from replay.return_tests import TESTS_PER_SLICE, ReturnLaws, Strayed, laws_of, r
 from replay.theory import CertifiedReturns
 from replay.verdict import Finding
 
-__all__ = ["FACTORS", "Band", "MonitorReport", "SliceReport", "judge"]
+__all__ = ["FACTORS", "Band", "MonitorReport", "SliceReport", "judge", "two_hashes"]
 
 FACTORS = (1.02, 1.05, 1.10)  # of wins that are paid too high: what the power of a slice is stated for
 WARNED_AT = 0.95
@@ -199,4 +199,22 @@ def _not_judged(cells: Mapping[Cell, ReturnSums], theory: Mapping[str, Certified
             f"{game}, {mode}: {count} rounds of rules {rules_hash} are not judged, nothing is certified of them",
         )
         for (rules_hash, game, mode), count in unknown.items()
+    ]
+
+
+def two_hashes(paytables: Mapping[str, set[str]]) -> list[Finding]:
+    """Return a finding for each paytable id, a game and rules version, whose rounds name rules of more than one hash (GLI-19, A.6.1)."""
+    return [
+        Finding(
+            "paytable_two_hashes",
+            "integrity",
+            -1,
+            -1,
+            name,
+            "one hash",
+            ", ".join(sorted(hashes)),
+            f"paytable id {name}: want rules of one hash, got {', '.join(sorted(hashes))}",
+        )
+        for name, hashes in sorted(paytables.items())
+        if len(hashes) > 1
     ]

@@ -20,7 +20,7 @@ COMMANDS = (
     " prove, fsck, copy,"
     " seeds list, seeds rotate, seeds reveal, seeds release, seeds rekey, builds register, builds list, profile show, profile set,"
     " account open, account fund, account bonus, account forget, incident record, incident list, incident show, correct, dispute open,"
-    " dispute close, dispute list, dispute show, retention, pack build, pack verify, simulate, certify, doctor"
+    " dispute close, dispute list, dispute show, retention, pack build, pack verify, simulate, certify, monitor, doctor"
 )
 FOLDER = ROOT / "docs" / "reference"
 VERIFIER_PAGE = """# The stand-alone verifier

@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -92,7 +92,7 @@ def monitor(
 
 def _looked(ledger: "RoundLedger", span: tuple[int | None, int | None], game: str, zone: str, window_us: int) -> _Looked:
     """Read all rounds of the span once, and judge them."""
-    from replay.monitor import judge
+    from replay.monitor import judge, two_hashes
     from replay.monitor_reading import ledger_rounds
     from replay.period_sums import Period, PeriodSums, day_of, missing_days
     from replay.return_sums import Cell, ReturnSums, WinTerms, add_rounds
@@ -105,11 +105,14 @@ def _looked(ledger: "RoundLedger", span: tuple[int | None, int | None], game: st
     until_us = span[1] if span[1] is not None else ledger.store.recorded_at(ledger.store.tree_size()) + 1
     cells: dict[Cell, ReturnSums] = {}
     periods: dict[Period, PeriodSums] = {}
+    paytables: dict[str, set[str]] = {}
     rounds = ledger_rounds(ledger, since_us=span[0], until_us=span[1], game=game)
     for found in follow(rounds, what="rounds read", total=None):
         opened = found.opened
         period = Period(day_of(opened.opened_at_us, zone), opened.game, opened.currency) if opened else Period("", "", "")
         periods.setdefault(period, PeriodSums()).add(found)
+        if opened:
+            paytables.setdefault(f"{opened.game} {opened.rules_version}", set()).add(opened.rules_hash)
         if found.played is not None:
             for _ in add_rounds(cells, [found.played], terms, until_us=until_us, window_us=window_us):
                 pass
@@ -117,7 +120,9 @@ def _looked(ledger: "RoundLedger", span: tuple[int | None, int | None], game: st
     first = day_of(span[0], zone) if span[0] is not None else min(days, default="")
     last = day_of(until_us - 1, zone) if span[1] is not None else max(days, default="")
     missing = list(missing_days(days, first, last)) if first and last else []
-    return _Looked(judge(cells, theory, (100 - percent) / 100), periods, missing, profile.name, percent)
+    report = judge(cells, theory, (100 - percent) / 100)
+    report.findings[:0] = two_hashes(paytables)
+    return _Looked(report, periods, missing, profile.name, percent)
 
 
 def _print_csv(looked: _Looked) -> None:
