@@ -62,7 +62,7 @@ def _percent(text: str, digits: int = 4) -> str:
 
     from audit_reports.decimal_text import decimal_text
 
-    return f"{decimal_text(Fraction(text) * 100, digits)} %" if text else ""
+    return f"{decimal_text(Fraction(text) * 100, digits)}%" if text else ""
 
 
 def _verdict(report: CertificationReport) -> Iterator[Block]:
@@ -229,7 +229,7 @@ def _derivation(report: CertificationReport) -> Iterator[Block]:
         yield plain("No figure of this game is known as a fraction: its rounds have too many states. All are simulated.")
         return
     yield plain("Figures that are known exactly, as fractions in derivation.json, and the sums over states that they come from.")
-    rows = tuple((each["name"].replace("_", " "), each["of"], each["decimal"], each["how"]) for each in log["figures"])
+    rows = tuple((each["figure"], each["of"], each["decimal"], each["how"]) for each in log["figures"])
     yield Table("exact figures", ("figure", "of", "value", "computed by"), rows)
     for table in log["tables"]:
         states = tuple((row["state"], _shown(row["ways"])) for row in table["rows"])

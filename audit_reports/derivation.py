@@ -18,13 +18,14 @@ def derivation(rules: GameRules) -> dict[str, Any]:
         "rules_hash": rules.rules_hash,
         "figures": [
             {
-                "name": each.name,
+                "figure": each.text,
                 "of": each.of,
                 "value": fraction_text(each.value),
                 "decimal": decimal_text(each.value, 12),
                 "how": each.how,
             }
             for each in exact_figures(rules)
+            if each.value
         ],
         "tables": _tables(rules),
     }

@@ -8,6 +8,9 @@ from engines.rules import GameRules
 __all__ = ["ExactFigure", "exact_figures"]
 
 
+_PRODUCT = "product of the reels' polynomials over all stops"
+
+
 class ExactFigure(NamedTuple):
     """One figure: what it is, of which mode or strip set (empty where of the game), and how it was computed."""
 
@@ -15,6 +18,12 @@ class ExactFigure(NamedTuple):
     of: str
     value: Fraction
     how: str
+
+    @property
+    def text(self) -> str:
+        """The name as readers see it."""
+        kind, _, number = self.name.partition(" ")
+        return f"first board with {number} scatters or Moons" if kind == "first_board" else self.name.replace("_", " ")
 
 
 def exact_figures(rules: GameRules) -> list[ExactFigure]:
@@ -49,8 +58,7 @@ def _moonlight_princess(rules: GameRules) -> list[ExactFigure]:
     return figures
 
 
-def _first_boards(strip_set: str, odds: tuple[Fraction, ...] | list[Fraction]) -> list[ExactFigure]:
-    how = "product of the reels' polynomials over all stops"
+def _first_boards(strip_set: str, odds: tuple[Fraction, ...] | list[Fraction], how: str = _PRODUCT) -> list[ExactFigure]:
     return [ExactFigure(f"first_board {count}", strip_set, odd, how) for count, odd in enumerate(odds)]
 
 
@@ -85,4 +93,4 @@ def _moon_spell(rules: GameRules) -> list[ExactFigure]:
             "cap_odds": found.cap,
         }
         figures += [ExactFigure(name, mode.name, value, how) for name, value in rows.items()]
-    return [*figures, *_first_boards(rules.base_strip_set, found.moons)]
+    return [*figures, *_first_boards(rules.base_strip_set, found.moons, how)]

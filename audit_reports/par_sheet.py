@@ -216,7 +216,7 @@ def _compared(facts: ParFacts, exact: list[ExactFigure]) -> Iterator[_TwoWays]:
         interval = _seen_of(facts, figure, z) or narrow
         second = f"{decimal_text(interval.low)} to {decimal_text(interval.high)}"
         how = f"{decimal_text(interval.seen)} seen, interval at z {decimal_text(z, 6)}: all {len(pairs)} together {FAMILY_PERCENT} %"
-        name, value = figure.name.replace("_", " "), decimal_text(figure.value)
+        name, value = figure.text, decimal_text(figure.value)
         yield _TwoWays("exact", name, figure.of, value, figure.how, second, how, interval.holds(figure.value))
     for each in facts.simulated:
         yield from _added_twice(each)

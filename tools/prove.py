@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.proofs.attacks import prove_attacks  # noqa: E402
+from tools.proofs.certification import prove_certified, prove_monitored, prove_random  # noqa: E402
 from tools.proofs.growth import prove_growth  # noqa: E402
 from tools.proofs.kernels import prove_bounds, prove_planted, prove_speeds  # noqa: E402
 from tools.proofs.lives import prove_lives  # noqa: E402
@@ -48,6 +49,11 @@ COUNTS: dict[str, tuple[int | str, int | str]] = {  # that fit a continuous buil
     "instances": (8, 200),
     "attack_rounds": (500, 5_000),
     "pack_flips": (100, 2_000),
+    "certified": (100_000, 20_000_000),
+    "random_runs": (60, 1_000),
+    "monitor_ledgers": (40, 200),
+    "monitor_percent": (10, 2),
+    "monitor_planted": (6, 10),
     "load_processes": (4, 16),
     "load_accounts": (8, 50),
     "load_seconds": (5, 30),
@@ -69,6 +75,9 @@ PROOFS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "attacks": prove_attacks,
     "planted": prove_planted,
     "packs": prove_packs,
+    "certified": prove_certified,
+    "random": prove_random,
+    "monitored": prove_monitored,
 }
 
 
@@ -97,6 +106,11 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--instances", type=int, help="instances of each attack on a ledger (8; full 200)")
     parser.add_argument("--attack-rounds", type=int, help="rounds of the ledger that is attacked (500; full 5,000)")
     parser.add_argument("--pack-flips", type=int, help="single bytes changed in evidence packs (100; full 2,000)")
+    parser.add_argument("--certified", type=int, help="rounds that each configuration is certified by (100,000; full 20,000,000)")
+    parser.add_argument("--random-runs", type=int, help="runs of 100,000 good draws (60; full 1,000)")
+    parser.add_argument("--monitor-ledgers", type=int, help="honest ledgers that are monitored (40; full 200)")
+    parser.add_argument("--monitor-percent", type=int, help="how much too high wins are paid in one channel (10; full 2)")
+    parser.add_argument("--monitor-planted", type=int, help="ledgers with such a fault (6; full 10)")
     parser.add_argument("--planted-rounds", type=int, default=200, help="rounds of each planted fault at most (200)")
     parser.add_argument("--folder", type=Path, help="where ledgers are written meanwhile")
     options = parser.parse_args()

@@ -27,6 +27,7 @@ RATE = 0.01
 LEDGERS = int(os.environ.get("SLOT_AUDIT_MONITOR_LEDGERS", "20"))
 ROUNDS = int(os.environ.get("SLOT_AUDIT_MONITOR_ROUNDS", "6000"))
 PERCENT = int(os.environ.get("SLOT_AUDIT_MONITOR_PERCENT", "10"))  # that wins are paid too high by
+LOG = os.environ.get("SLOT_AUDIT_MONITOR_LOG", "")  # a file for what was told, a line each
 PLANTED = int(os.environ.get("SLOT_AUDIT_MONITOR_PLANTED", "6"))
 
 
@@ -43,6 +44,12 @@ def _judged(rows: Iterable[PlayedRound], theory: dict[str, CertifiedReturns] | N
     for _ in add_rounds(cells, rows, terms, until_us=10**9, window_us=10**8):
         pass
     return judge(cells, known, RATE)
+
+
+def _note(**facts: object) -> None:
+    if LOG:
+        with open(LOG, "a") as file:
+            file.write(json.dumps(facts) + "\n")
 
 
 def _alarms(report: MonitorReport) -> list[tuple[str, str]]:
@@ -95,6 +102,7 @@ def test_honest_ledgers_raise_few_alarms(rules: GameRules) -> None:
         order = numpy.random.default_rng(number).permutation(len(rows)).tolist()
         looks = [len(rows) // 16, len(rows) // 4, len(rows)]
         alarmed += any(_alarms(_judged(rows[place] for place in order[:look])) for look in looks)
+    _note(honest_ledgers=LEDGERS, rounds_each=ROUNDS, alarmed=alarmed)
     assert binomtest(alarmed, LEDGERS, RATE, alternative="greater").pvalue > 1e-3, alarmed
 
 
@@ -126,6 +134,7 @@ def test_wins_paid_too_high_in_one_channel_are_told_in_time(rules: GameRules) ->
         report = _judged(rows)
         told.append([where for code, where in _alarms(report) if code == "return_alarm"])
     seen = sum(f"{GAME}, base, channel app" in where for where in told)
+    _note(fault=f"wins {PERCENT} % too high in one channel", ledgers=PLANTED, rounds_needed=needed, told=seen)
     assert binomtest(seen, PLANTED, 0.9, alternative="less").pvalue > 1e-3, told
     assert all(where in ([f"{GAME}, base, channel app"], []) for where in told), told
 
@@ -160,6 +169,7 @@ def test_a_swapped_strip_in_one_build_is_told_in_time(rules: GameRules, tmp_path
         *played_rows(rules, "base", needed // 4, b"right", build="b1"),
         *played_rows(swapped, "base", needed, b"wrong", said=rules, build="b2"),
     ]
+    _note(fault="a strip swapped in one build", rounds_needed=needed)
     assert ("return_alarm", f"{GAME}, base, build b2") in _alarms(_judged(rows))
 
 
