@@ -23,7 +23,7 @@ COMMANDS = (
     " dispute close, dispute list, dispute show, retention, pack build, pack verify, simulate, certify, monitor, doctor"
 )
 FOLDER = ROOT / "docs" / "reference"
-VERIFIER_PAGE = """# The stand-alone verifier
+VERIFIER_PAGE = """# The stand-alone verifiers
 
 Made by `make docs` from the program's own bytes and help; do not edit.
 
@@ -60,6 +60,25 @@ none, and ends with status 3.
 
 `--json` prints one document: `schema` `pack-verify/1`, `round_id`, `verdict`, `checked` and `unchecked` (lists of text), `findings` (each
 `code`, `where`, `want`, `got`).
+
+## That of certification packs
+
+`audit_reports/verifier/verify_certification.py` checks the pack of a game ([../certification-format.md](../certification-format.md)) in
+the same way: one file of {certification_count} lines that needs Python 3.10 or newer and nothing else. Every figure of the par sheet is
+computed again from the sums of the simulation, in fractions; strips and hashes are held against the rules; small samples of random
+numbers are made again from the seed, and p-values corrected again; forced rounds are gone over. What needs an engine it says that it
+cannot check. Zip, signature, key stream and canonical JSON are the same text as in the other file.
+
+    sha256sum verify_certification.py
+
+    {certification_digest}  verify_certification.py
+
+```
+{certification_help}
+```
+
+Status 0: nothing found, and the pack's own verdict is that it agrees; 3: findings, or a pack that disagrees; 2 and 4 as above. `--json`
+prints `schema` `certification-verify/1`, `of`, `verdict`, `checked`, `unchecked`, `findings`.
 """
 
 
@@ -135,13 +154,16 @@ def command_reference() -> str:
 
 
 def verifier_page() -> str:
-    """Return the page on the stand-alone verifier, with the SHA-256 that whoever gets it compares."""
-    path = ROOT / "audit_reports" / "verifier" / "verify_pack.py"
-    data = path.read_bytes()
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", str(path), "--help"], env={"COLUMNS": "100"}, capture_output=True, text=True, check=True
-    )
-    return VERIFIER_PAGE.format(count=len(data.splitlines()), digest=hashlib.sha256(data).hexdigest(), help=done.stdout.strip())
+    """Return the page on the stand-alone verifiers, with the SHA-256 that whoever gets one compares."""
+    facts: dict[str, object] = {}
+    for prefix, name in (("", "verify_pack.py"), ("certification_", "verify_certification.py")):
+        path = ROOT / "audit_reports" / "verifier" / name
+        data = path.read_bytes()
+        command = [sys.executable, "-I", "-S", str(path), "--help"]
+        done = subprocess.run(command, env={"COLUMNS": "100"}, capture_output=True, text=True, check=True)
+        facts[f"{prefix}count"], facts[f"{prefix}digest"] = len(data.splitlines()), hashlib.sha256(data).hexdigest()
+        facts[f"{prefix}help"] = done.stdout.strip()
+    return VERIFIER_PAGE.format(**facts)
 
 
 def main() -> int:

@@ -1,8 +1,10 @@
 """`audit certify` and `audit pack verify` of what it builds: whole and redacted packs, the same bytes again, wrong ones found."""
 
+import ast
 import hashlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from audit_reports.certification import certification_folder
 from audit_reports.pack_seal import Cover, sealed
 from audit_reports.pack_streams import document
 from audit_reports.statement import CERTIFICATION_PACK
+from audit_reports.verifier import verify_certification, verify_pack
 from engines.registry import installed_rules, installed_rules_path
 from ledger.keys import create_signing_key, load_signing_key
 from tests.command_line import run
@@ -27,6 +30,7 @@ Capture = pytest.CaptureFixture[str]
 GAME = "moon-spell"
 AS_OF = "2026-12-01T10:00:00Z"
 ROUNDS = "2e4"
+FLIPS, MEMBERS = int(os.environ.get("SLOT_AUDIT_FLIPS", "12")), 5
 
 
 class Built:
@@ -155,6 +159,11 @@ def _more_won(value: Any) -> None:
     point["win_minor"] = str(int(point["win_minor"]) + 1)
 
 
+ENGINE_NEEDED = {
+    "a cap that is said to be unreachable",
+    "a rules file of another hash",
+    "a p-value",
+}  # what the file without an engine cannot see
 WRONG: dict[str, tuple[Callable[[Built], dict[str, bytes]], str]] = {
     "a strip turned by one place": (_file("strips.json", _swap), "made_again"),
     "a strip's hash in the par sheet": (_par(lambda par: par["strips"][0].update(sha256="0" * 64)), "made_again"),
@@ -170,6 +179,11 @@ WRONG: dict[str, tuple[Callable[[Built], dict[str, bytes]], str]] = {
     "a p-value": (_file("randomness.json", lambda part: part["rows"][3].update(p="0.500000")), "made_again"),
     "a forced round that failed": (_file("forced.json", lambda part: part["rows"][0].update(total_win_minor=1)), "made_again"),
     "a digest of the other kernel": (_file("determinism.json", lambda part: part["rows"][0].update(second="0" * 64)), "made_again"),
+    "a clause that leads to no file": (_file("clauses.json", lambda rows: rows[1]["files"].append("none.json")), ""),
+    "a p-value after Holm's correction": (_file("randomness.json", lambda part: part["rows"][0].update(adjusted="0.500000")), "made_again"),
+    "a draw's range with fewer words": (_file("dossier.json", lambda part: part["ranges"][0].update(words_each=1)), "made_again"),
+    "a figure that agrees with nothing": (_par(lambda par: par["two_ways"][-1].update(second="1")), "made_again"),
+    "a table that does not add up": (_file("derivation.json", lambda log: log["tables"][0].update(total="1")), "made_again"),
     "a verdict turned": (_file("pack.json", lambda index: index.update(verdict="disagrees")), "verdict"),
     "a rules file of another hash": (
         lambda pack: {**pack.files, "rules.toml": pack.files["rules.toml"].replace(b"9071", b"9072")},
@@ -187,9 +201,81 @@ def test_a_wrong_pack_that_is_sealed_anew_is_found(what: str, built: Built, capf
     change, code = WRONG[what]
     wrong = tmp_path / "wrong.zip"
     wrong.write_bytes(built.sealed_anew(change(built)))
-    done = run(capfd, "pack", "verify", wrong, "--json")
-    assert done.status == 3
-    assert code in {finding["code"] for finding in done.document["findings"]}, done.document["findings"]
+    if code:
+        done = run(capfd, "pack", "verify", wrong, "--json")
+        assert done.status == 3
+        assert code in {finding["code"] for finding in done.document["findings"]}, done.document["findings"]
+    alone = verify_certification.audit_of(wrong.read_bytes())
+    if what in ENGINE_NEEDED:
+        assert alone.findings == []
+    else:
+        assert alone.findings != []
+
+
+@pytest.mark.parametrize("which", ["built", "redacted"])
+def test_the_stand_alone_verifier_finds_nothing_in_a_right_pack(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """In an empty folder, with the bare interpreter, it ends with 0; with another key it does not."""
+    pack: Built = request.getfixturevalue(which)
+    code = tmp_path / "verify_certification.py"
+    code.write_bytes(pack.files["verify_certification.py"])
+    (tmp_path / "pack.zip").write_bytes(pack.data)
+    for name, key, status in (("right", pack.files["keys/pack.pub"], 0), ("wrong", b"00" * 32, 3)):
+        (tmp_path / name).write_bytes(key)
+        command = [sys.executable, "-I", "-S", code.name, "pack.zip", "--key", name, "--json"]
+        done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True)
+        assert done.returncode == status, done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert {finding["code"] for finding in found["findings"]} == ({"pack-key"} if status else set())
+    assert {path.name for path in tmp_path.iterdir()} == {"verify_certification.py", "pack.zip", "right", "wrong"}
+
+
+def test_what_both_verifiers_share_is_the_same_text() -> None:
+    """Zip, canonical JSON, signature and key stream are the same functions in both files, line by line; nothing of ours is imported."""
+    texts = [Path(str(module.__file__)).read_text() for module in (verify_pack, verify_certification)]
+    functions = [{node.name: ast.unparse(node) for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)} for text in texts]
+    shared = set(functions[0]) & set(functions[1]) - {"audit_of", "main"}
+    assert {"members_of", "json_of", "is_signature", "words_of", "unhex", "plain"} <= shared
+    assert {name for name in shared if functions[0][name] != functions[1][name]} == set()
+    text = texts[1]
+    assert len(text.splitlines()) <= 599
+    imported = {name.name.partition(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module).partition(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+    assert imported <= sys.stdlib_module_names
+
+
+def test_changed_bytes_and_members_are_found_by_both(built: Built, capfd: Capture, tmp_path: Path) -> None:
+    """Of packs with one byte changed, or a member taken out, renamed, swapped or added, every one is found by both."""
+    from audit_reports.bag import PackUnreadableError, zip_bytes
+    from audit_reports.certification_check import CertificationChecking
+
+    def is_found(data: bytes) -> list[bool]:
+        try:
+            checking = CertificationChecking(data, "pack", b"")
+            next(checking.steps(), None)
+            ours = checking.result.exit_status != 0 and checking.result.findings != []
+        except PackUnreadableError:
+            ours = True
+        try:
+            alone = verify_certification.audit_of(data).findings != []
+        except ValueError:
+            alone = True
+        return [ours, alone]
+
+    chance = random.Random(8)
+    for _ in range(FLIPS):
+        data = bytearray(built.data)
+        data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
+        assert is_found(bytes(data)) == [True, True]
+    members = read_zip(built.data, "pack")
+    for name in chance.sample(sorted(members), MEMBERS):
+        other = chance.choice([each for each in members if members[each] != members[name]])
+        changes = [
+            {each: content for each, content in members.items() if each != name},
+            {f"{each}.x" if each == name else each: content for each, content in members.items()},
+            {**members, name: members[other], other: members[name]},
+            {**members, f"{name}.more": b"{}\n"},
+        ]
+        assert [is_found(zip_bytes(each)) for each in changes] == [[True, True]] * 4, name
 
 
 def test_a_pack_changed_without_the_key_is_found(built: Built, capfd: Capture, tmp_path: Path) -> None:
