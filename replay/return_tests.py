@@ -14,7 +14,7 @@ from typing import NamedTuple
 from replay.return_sums import LIMITS, TAILS, ReturnSums
 from replay.theory import CertifiedReturns, WinLaw, win_law
 
-__all__ = ["ROUNDS_MAX", "ReturnLaws", "Strayed", "TESTS_PER_SLICE", "bennett", "laws_of", "rounds_needed", "rounds_to_see", "strayed"]
+__all__ = ["ROUNDS_MAX", "TESTS_PER_SLICE", "ReturnLaws", "Strayed", "bennett", "laws_of", "rounds_needed", "rounds_to_see", "strayed"]
 
 STRETCH = 1.2
 TESTS_PER_SLICE = 2 * (len(LIMITS) + len(TAILS))

@@ -10,7 +10,7 @@ from audit_reports.randomness.lists_of_tests import INTERPLAY, ListOfTests
 from audit_reports.randomness.sources import WORD_RANGE, Source
 from audit_reports.randomness.statistics import ALPHABET, BIT_TESTS, TESTS, Statistic, interplay
 
-__all__ = ["DRAWS_MAX", "RandomnessReport", "Row", "judged", "randomness_blocks", "examined"]
+__all__ = ["DRAWS_MAX", "RandomnessReport", "Row", "examined", "judged", "randomness_blocks"]
 
 DRAWS_MAX = 1_000_000
 DIGITS = 6

@@ -159,11 +159,8 @@ def _more_won(value: Any) -> None:
     point["win_minor"] = str(int(point["win_minor"]) + 1)
 
 
-ENGINE_NEEDED = {
-    "a cap that is said to be unreachable",
-    "a rules file of another hash",
-    "a p-value",
-}  # what the file without an engine cannot see
+# What the file without an engine cannot see.
+ENGINE_NEEDED = {"a cap said to be out of reach", "a cap that is said to be unreachable", "a rules file of another hash", "a p-value"}
 WRONG: dict[str, tuple[Callable[[Built], dict[str, bytes]], str]] = {
     "a strip turned by one place": (_file("strips.json", _swap), "made_again"),
     "a strip's hash in the par sheet": (_par(lambda par: par["strips"][0].update(sha256="0" * 64)), "made_again"),
