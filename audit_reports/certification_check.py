@@ -13,9 +13,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from audit_reports.bag import read_zip
+from audit_reports.bill_of_materials import package_sources
 from audit_reports.cap_route import cap_route
 from audit_reports.certification import (
     WITHHELD,
+    Part,
     certification_folder,
     certification_identifier,
     redactions_of,
@@ -252,14 +254,28 @@ class CertificationChecking:
         if index.engine_fingerprint != game.fingerprint:
             self._unchecked.append(f"parts made apart: by engine {index.engine_fingerprint}, installed is {game.fingerprint}")
             return
+        built_by = {row["path"]: row["sha256"] for row in self._parts.json("software.json", _ANY)["files"]}
+        others = sum(digest != built_by.get(path) for path, digest in package_sources().items())
         for part in certified_parts(game, bytes.fromhex(index.seed), index.rounds, index.test_list):
             if part.name in index.parts:
-                self._hold(f"{part.name}.json", part.document)
-                for name, content in part.files.items():
-                    if self._parts.payload.get(name, content) != content:
-                        self._find("made_again", f"data/{name}", "what was made again", "another")
-                self._checked.append(f"{part.name}: made again from the seed")
+                self._hold_part(part, others)
                 yield part.name
+
+    def _hold_part(self, part: Part, others: int) -> None:
+        """Hold a part that was made again against the pack's; others: how many files of the program are not those that built it.
+
+        Another version of the program may make a part otherwise: then a difference is said, and is no finding.
+        """
+        files = {f"{part.name}.json": document(part.document), **part.files}
+        differing = [name for name, content in files.items() if self._parts.payload.get(name, content) != content]
+        if differing and others:
+            self._unchecked.append(f"{part.name}: made again it is another; {others} files of the program did not build the pack")
+        elif differing:
+            self._hold(f"{part.name}.json", part.document)
+            for name in differing[1 if differing[0] == f"{part.name}.json" else 0 :]:
+                self._find("made_again", f"data/{name}", "what was made again", "another")
+        else:
+            self._checked.append(f"{part.name}: made again from the seed")
 
 
 def _loaded(content: bytes) -> GameRules | None:

@@ -24,10 +24,10 @@ from audit_reports.options import (
     parse_count,
     parse_moment,
 )
-from audit_reports.output import follow, note, print_json, print_line
+from audit_reports.output import follow, note, print_json, print_line, say_done
 
 if TYPE_CHECKING:
-    from audit_reports.certification import CertificationFacts
+    from audit_reports.certification import Certification, CertificationFacts
     from audit_reports.long_simulation import Simulated, SimulationTerms
     from engines.game import Game
     from engines.rules import GameRules
@@ -63,7 +63,9 @@ def certify(
 
     Example: audit certify --game moon-spell -o moon-spell.zip
     """
+    from audit_reports.certification import build_certification
     from audit_reports.randomness.lists_of_tests import shipped_list
+    from replay.verdict import EXIT_FINDINGS
 
     check_file_name(out, "-o")
     check_new(out)
@@ -79,8 +81,12 @@ def certify(
     terms = _terms(chosen, count, simulation_seed(seed) if seed else b"")
     progress = Path(f"{out}.progress")
     facts = _facts(terms, Path(rules) if rules else None, tests, moment, (progress, job_count(jobs), resume))
-    _finish(facts, key, out, redact, as_json)
+    pack = build_certification(facts, key, is_redacted=redact)
+    write_new(out, pack.data)
     progress.unlink(missing_ok=True)
+    _say(facts, pack, out, redact, as_json)
+    if pack.findings:
+        sys.exit(EXIT_FINDINGS)
 
 
 def _check_library(library: str) -> None:
@@ -136,8 +142,8 @@ def _simulated(terms: "SimulationTerms", progress: Path, jobs: int, is_resumed: 
             else:
                 found.append(step)
 
-    for _ in follow(chunks(), what=f"chunks of {CHUNK_ROUNDS} simulated rounds", total=total):
-        pass
+    for done in follow(chunks(), what=f"chunks of {CHUNK_ROUNDS} simulated rounds", total=total):
+        say_done(f"{done} of {total} chunks of {CHUNK_ROUNDS} simulated rounds done, kept in {progress}: go on with --resume")
     yield from found
 
 
@@ -159,27 +165,19 @@ def _routes(game: "Game", seed: bytes) -> Any:
     return dict(zip(modes, found, strict=True))
 
 
-def _finish(facts: "CertificationFacts", key: Any, out: str, is_redacted: bool, as_json: bool) -> None:
-    """Write the pack and say what it comes to; ends with status 3 where something in it disagrees."""
-    from audit_reports.certification import build_certification
-    from replay.verdict import EXIT_FINDINGS
-
-    pack = build_certification(facts, key, is_redacted=is_redacted)
-    write_new(out, pack.data)
+def _say(facts: "CertificationFacts", pack: "Certification", out: str, is_redacted: bool, as_json: bool) -> None:
+    """Say what a pack comes to."""
     rules = facts.game.rules
     if as_json:
         named = {"game": rules.game, "rules_version": rules.version, "rules_hash": rules.rules_hash, "seed": facts.terms.seed.hex()}
-        print_json(
-            {"schema": "certify/1", "file": out, "bytes": len(pack.data), "verdict": pack.verdict, **named, "findings": pack.findings}
-        )
+        facts_of_pack = {"file": out, "bytes": len(pack.data), "verdict": pack.verdict, "findings": pack.findings}
+        print_json({"schema": "certify/1", **named, **facts_of_pack})
     else:
         print_line(f"certification pack of {rules.title} {rules.version} in {out}: {pack.verdict}, {len(pack.data)} bytes")
         for each in pack.findings:
             print_line(f"  {each['code']}  {each['where']}: want {each['want']}, got {each['got']}")
     if is_redacted:
         note("redacted: what shows strips is left out, and named with its hash in redactions.json")
-    if pack.findings:
-        sys.exit(EXIT_FINDINGS)
 
 
 def verify_certification(data: bytes, file: str, pack_key: bytes, *, as_json: bool) -> NoReturn:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -275,6 +276,40 @@ def test_changed_bytes_and_members_are_found_by_both(built: Built, capfd: Captur
         assert [is_found(zip_bytes(each)) for each in changes] == [[True, True]] * 4, name
 
 
+def test_a_part_made_by_another_version_of_the_program_is_no_finding(built: Built, capfd: Capture, tmp_path: Path) -> None:
+    """Where files of the program are not those that built the pack, a part that comes out otherwise is said to be not checked."""
+    software, part = built.json("software.json"), built.json("randomness.json")
+    software["files"][0]["sha256"] = "0" * 64
+    part["rows"][3].update(p="0.500000")
+    other = tmp_path / "other.zip"
+    other.write_bytes(built.sealed_anew({**built.files, "software.json": document(software), "randomness.json": document(part)}))
+    done = run(capfd, "pack", "verify", other, "--json")
+    assert (done.status, done.document["findings"]) == (0, [])
+    assert any(text.startswith("randomness: made again it is another; 1 files") for text in done.document["unchecked"])
+    assert any(text.startswith("forced: made again") for text in done.document["checked"])
+
+
+def test_the_how_to_is_followed(built: Built, capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `audit` command of docs/how-to/certification.md is run, with few rounds and the built pack's file for those of the page."""
+    page = (ROOT / "docs" / "how-to" / "certification.md").read_text()
+    commands = re.findall(r"^    audit (.+)$", page, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["certify", "certify", "certify", "pack"]
+    monkeypatch.chdir(tmp_path)
+    for name in ("moon-spell.zip", "pack.pub"):
+        (tmp_path / name).write_bytes(built.data if name.endswith(".zip") else built.files["keys/pack.pub"])
+    for command in commands:
+        words = command.split()
+        if words[0] == "certify":
+            out = words[words.index("-o") + 1]
+            Path(out).unlink(missing_ok=True)
+            done = run(capfd, *words, "--rounds", ROUNDS, "--pack-key", built.key)
+            assert done.status == (2 if "--resume" in words else 0), done.err  # nothing was broken off
+            Path(out).write_bytes(built.data)
+        else:
+            assert run(capfd, *words).status == 0
+    assert "python verify_certification.py moon-spell.zip --key pack.pub" in page
+
+
 def test_a_pack_changed_without_the_key_is_found(built: Built, capfd: Capture, tmp_path: Path) -> None:
     """A byte changed in a member, its checksum made right, is found by the bag; another form of the zip is refused."""
     members = read_zip(built.data, "pack")
@@ -301,6 +336,7 @@ def test_a_version_that_is_installed_with_other_rules_is_found(built: Built, tmp
     done = run(capfd, *_command(out, built.key, "--rules", file, "--json"))
     assert done.status == 3
     assert {each["code"] for each in done.document["findings"]} == {"paytable_two_hashes", "displayed_rtp"}
+    assert not Path(f"{out}.progress").exists()
     verified = run(capfd, "pack", "verify", out)
     assert (verified.status, "NOTHING FOUND" in verified.out) == (3, True)
 
@@ -318,7 +354,7 @@ def test_ctrl_c_and_resume(built: Built, tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
-    assert "simulated rounds done" in err
+    assert re.search(r"[0-9]+ of 306 chunks of 65536 simulated rounds done, kept in .*long.zip.progress: go on with --resume", err)
     assert "Traceback" not in err
     chunks, _, points = json.loads(progress.read_bytes())["done"]["base"]
     assert chunks > 0

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from audit_reports.bag import read_zip
 from audit_reports.blocks import Block, Pairs, Table, Text, Verdict, plain
-from audit_reports.commands.history import _spreadsheet_safe
 from audit_reports.pack_page import pack_page
 from audit_reports.pack_paper import PaperMissingError, pack_paper
 from audit_reports.pay_text import pays_text
 from audit_reports.pictures import symbol_svg
 from audit_reports.round_report import SymbolReport
+from audit_reports.spreadsheet import spreadsheet_safe
 from engines.registry import GAMES, installed_rules
 from tests.command_line import run
 
@@ -133,8 +133,8 @@ def test_every_symbol_has_a_picture_of_its_own() -> None:
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-cmd", "@x", "\tx"])
 def test_text_in_csv_is_no_formula(text: str) -> None:
     """What a spreadsheet would run gets an apostrophe; other text stays as it is."""
-    assert _spreadsheet_safe(text).startswith("'")
-    assert _spreadsheet_safe("ext-1") == "ext-1"
+    assert spreadsheet_safe(text).startswith("'")
+    assert spreadsheet_safe("ext-1") == "ext-1"
 
 
 def test_pays_are_by_the_count_that_they_are_for() -> None:
