@@ -12,6 +12,7 @@ from engines.registry import game_of_rules, installed_game, installed_rules
 from ledger.rounds import RoundLedger
 from tests.command_line import Ended, run
 from tests.conftest import ROOT
+from tests.postgres_server import PASSWORD, PostgresServer
 from tests.rules_changes import changed_rules
 
 Capture = pytest.CaptureFixture[str]
@@ -157,3 +158,14 @@ def test_the_how_to_is_followed(ledger: Path, capfd: Capture) -> None:
         words = command.partition(" >")[0].split()
         done = run(capfd, *words, "--ledger", ledger)
         assert done.status == 0, (command, done.err)
+
+
+def test_a_ledger_on_postgresql_is_monitored(capfd: Capture, postgres: PostgresServer, tmp_path: Path) -> None:
+    """On a server the rounds of a channel are summed as in a file, the password is nowhere printed."""
+    url, keys = postgres.url(postgres.new_database()), tmp_path / "keys"
+    assert run(capfd, "init", "--ledger", url, "--keys", keys).status == 0
+    assert run(capfd, "play", "--ledger", url, "--keys", keys, "--game", GAME, "--rounds", "20").status == 0
+    done = run(capfd, "monitor", "--ledger", url)
+    assert done.status == 0
+    assert "20" in done.out
+    assert PASSWORD not in done.out + done.err
