@@ -99,7 +99,8 @@ def strayed(laws: ReturnLaws, sums: ReturnSums, unit: int) -> Iterator[Strayed]:
         for is_high in (True, False):
             law = _bound(of_choices, is_high=is_high, by="mean")
             excess = (total / unit - law.mean * weight) * (1 if is_high else -1) - error
-            most = (law.limit - law.mean if is_high else law.mean) * most_bet
+            # How far a win can lie from its own mean, which is that of some choice.
+            most = (law.limit - min(each.mean for each in of_choices) if is_high else max(each.mean for each in of_choices)) * most_bet
             p = _anytime(excess, variance * weight_squared, most, variance) * grown
             yield Strayed(f"wins cut at {law.limit} bets, mean in bets", is_high, law.mean, seen, min(p, 1.0))
     for of_choices, count in zip(laws.tails, sums.tails, strict=True):
@@ -112,7 +113,7 @@ def strayed(laws: ReturnLaws, sums: ReturnSums, unit: int) -> Iterator[Strayed]:
             error = THEORY_ERRORS * sqrt(share / law.rounds) * sums.rounds
             excess = (count - share * sums.rounds) * (1 if is_high else -1) - error
             variance = share * (1 - share)
-            p = _anytime(excess, variance * sums.rounds, 1.0 if is_high else share, variance)
+            p = _anytime(excess, variance * sums.rounds, 1.0 if is_high else max(share, *(each.tail for each in of_choices)), variance)
             yield Strayed(f"rounds that win {law.limit} bets or more, share", is_high, law.tail, seen, p)
 
 
