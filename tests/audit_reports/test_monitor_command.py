@@ -108,11 +108,11 @@ def test_wrong_usage_is_said(more: list[str], message: str, ledger: Path, capfd:
 
 
 def _wrong_game() -> Game:
-    """Return the game by rules that pay 102 where 100 are stated, under the fingerprint and hash of the honest ones."""
+    """Return the game by rules that pay two percent too much for most wins, under the fingerprint and hash of the honest ones."""
     rules = installed_rules(GAME)
     symbols = rules.model_dump()["symbols"]
     for symbol in symbols:
-        symbol["pays_x100"] = tuple(pay + pay // 50 if pay in (50, 100, 200) else pay for pay in symbol["pays_x100"])
+        symbol["pays_x100"] = tuple(pay + pay // 50 if pay % 25 == 0 else pay for pay in symbol["pays_x100"])
     faulty = game_of_rules(changed_rules(rules, symbols=symbols, bet={"coins": 1000}))
     faulty.rules.__dict__["rules_hash"], faulty.fingerprint = rules.rules_hash, installed_game(GAME).fingerprint
     return faulty
