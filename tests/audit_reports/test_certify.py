@@ -30,8 +30,8 @@ from tests.conftest import ROOT
 Capture = pytest.CaptureFixture[str]
 GAME = "moon-spell"
 AS_OF = "2026-12-01T10:00:00Z"
-ROUNDS = "2e4"
-FLIPS, MEMBERS = int(os.environ.get("SLOT_AUDIT_FLIPS", "12")), 5
+ROUNDS = "1e4"
+FLIPS, MEMBERS = int(os.environ.get("SLOT_AUDIT_FLIPS", "8")), 3
 
 
 class Built:

@@ -24,7 +24,7 @@ from engines.rng import simulation_key, words
 from tests.bad_generators import BAD, good_source
 
 ALL = shipped_list("pennsylvania")
-RUNS = int(os.environ.get("SLOT_AUDIT_RANDOM_RUNS", "30"))
+RUNS = int(os.environ.get("SLOT_AUDIT_RANDOM_RUNS", "10"))
 LOG = os.environ.get("SLOT_AUDIT_RANDOM_LOG", "")  # a file for the number of alarms
 RANGES = (2, 3, 20, 60, 120, 1000, 10_127, 100_000, WORD_RANGE)
 

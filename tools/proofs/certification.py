@@ -46,7 +46,8 @@ def prove_certified(options: argparse.Namespace) -> dict[str, Any]:
             games[game] = {"seconds": seconds, "memory_mib": memory, "bytes": pack.stat().st_size, "verify_seconds": verify_seconds}
         whole = (folder / "moon-spell.zip").read_bytes()
         expect("the pack of work broken off", True, _broken_off(folder, terms, options) == whole)
-    return {"rounds": options.certified, "games": games, "broken_off": "the same bytes"}
+    pages = _tests({"SLOT_AUDIT_PAGES": " ".join(GAMES)}, "tests/audit_reports/test_certify_pages.py")
+    return {"rounds": options.certified, "games": games, "broken_off": "the same bytes", "pages": pages}
 
 
 def _broken_off(folder: Path, terms: list[Any], options: argparse.Namespace) -> bytes:
