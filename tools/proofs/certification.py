@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,12 +20,17 @@ PROGRAM = "from audit_reports.cli import main\nimport sys\nif __name__ == '__mai
 AS_OF = "2026-12-01T10:00:00Z"
 
 
-def _audit(*arguments: object) -> tuple[subprocess.CompletedProcess[str], float, int]:
-    """Run the command line in a process of its own; its seconds, and the most memory of it or a worker, in MiB."""
+def _audit(*arguments: object) -> tuple[int, str, float, int]:
+    """Run the command line in a process of its own; its exit status, what it printed, its seconds, and the most memory in MiB."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
     started = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *map(str, arguments)], env=environment, capture_output=True, text=True)
-    return done, round(time.perf_counter() - started, 1), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    with tempfile.TemporaryFile("w+") as printed:
+        child = subprocess.Popen(command, env=environment, stdout=printed, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        printed.seek(0)
+        return child.returncode, printed.read(), round(time.perf_counter() - started, 1), used.ru_maxrss // 1024
 
 
 def prove_certified(options: argparse.Namespace) -> dict[str, Any]:
@@ -37,10 +41,10 @@ def prove_certified(options: argparse.Namespace) -> dict[str, Any]:
         terms = ["--rounds", options.certified, "--as-of", AS_OF, "--pack-key", folder / "pack.key"]
         for game in GAMES:
             pack = folder / f"{game}.zip"
-            done, seconds, memory = _audit("certify", "--game", game, "-o", pack, *terms)
-            expect(f"certify {game}", (0, True), (done.returncode, "agrees" in done.stdout))
-            verified, verify_seconds, _ = _audit("pack", "verify", pack)
-            expect(f"verify the pack of {game}", 0, verified.returncode)
+            status, said, seconds, memory = _audit("certify", "--game", game, "-o", pack, *terms)
+            expect(f"certify {game}", (0, True), (status, "agrees" in said))
+            status, _, verify_seconds, _ = _audit("pack", "verify", pack)
+            expect(f"verify the pack of {game}", 0, status)
             alone = [sys.executable, "-I", "-S", str(ROOT / "audit_reports" / "verifier" / "verify_certification.py"), str(pack)]
             expect(f"verify_certification.py on {game}", 0, subprocess.run(alone, capture_output=True).returncode)
             games[game] = {"seconds": seconds, "memory_mib": memory, "bytes": pack.stat().st_size, "verify_seconds": verify_seconds}
@@ -62,8 +66,8 @@ def _broken_off(folder: Path, terms: list[Any], options: argparse.Namespace) -> 
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     if child.wait() != 0:
-        done, *_ = _audit("certify", "--game", "moon-spell", "-o", pack, *terms, "--resume", "--jobs", "1")
-        expect("certify --resume", 0, done.returncode)
+        status, *_ = _audit("certify", "--game", "moon-spell", "-o", pack, *terms, "--resume", "--jobs", "1")
+        expect("certify --resume", 0, status)
     del options
     return pack.read_bytes()
 
