@@ -116,7 +116,7 @@ def _weights(_: CertifiedFacts) -> Judgement:
 
 
 _DISPLAYED = _without("displayed_rtp", "within what exact figure or interval tell")
-_CARRIED = _part("determinism", "state in and out are part of the bytes")
+_CARRIED = _never("state in and out are part of the bytes; what it does to the return, and whether it is tied to a stake, is not judged")
 _UNREAD = "minimum return; its clause was not read"
 _ROWS: tuple[_Row, ...] = (
     _Row("GLI-19", "2.3.2, B.2.6", "software verifies itself each day", _never("a matter of the running system"), "software"),
